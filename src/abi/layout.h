@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where things are in the guest's physical (IPA) space and in EL1's half of
+ * the virtual address space. Seen by the shim, the host and the hypervisor
+ * back end alike; nothing else may invent an address.
+ *
+ *   IPA, b bits                           EL1 virtual (TTBR1, T1SZ = 16)
+ *   0x0010_0000  doorbell, no memory      SHIM_DOORBELL_VA
+ *   0x0200_0000  shim: image, tables,     SHIM_VA, SHIM_AREAS_VA
+ *                vCPU areas (32 MiB)
+ *   2^(b-6)      page-table pool          SHIM_POOL_VA
+ *   2^(b-5) ..   windows on guest memory  not mapped
+ *
+ * The shim reaches the page tables of EL0 through SHIM_POOL_VA, but no page of
+ * the guest's own memory.
+ */
+#ifndef ELFUSE_ABI_LAYOUT_H
+#define ELFUSE_ABI_LAYOUT_H
+
+#define GUEST_PAGE_SHIFT 12
+#define GUEST_PAGE_SIZE  0x1000UL
+#define GUEST_PAGE_MASK  (~(GUEST_PAGE_SIZE - 1))
+/* What one level-3 table maps. */
+#define BLOCK_SHIFT 21
+#define BLOCK_SIZE  0x200000UL
+#define BLOCK_PAGES 512UL
+
+#define IPA_BITS_MIN 36U
+#define IPA_BITS_MAX 48U
+
+#define IPA_DOORBELL 0x00100000UL
+#define IPA_SHIM     0x02000000UL
+#define SHIM_SIZE    0x02000000UL
+
+#define SHIM_VA          0xffff800000000000UL
+#define SHIM_AREAS_VA    0xffff800010000000UL
+#define SHIM_DOORBELL_VA 0xffff800020000000UL
+#define SHIM_POOL_VA     0xffff808000000000UL
+
+/* Offsets in the shim's 32 MiB. */
+#define SHIM_IMAGE_OFF  0x00000000UL
+#define SHIM_IMAGE_MAX  0x00100000UL
+#define SHIM_TABLES_OFF 0x00100000UL
+#define SHIM_TABLES_MAX 0x00700000UL
+#define SHIM_AREAS_OFF  0x00800000UL
+
+/*
+ * One area for each vCPU: a guard page that EL1 does not map, then EL1's stack,
+ * then at its top the frame (abi/frame.h). SP_EL1 points at the frame whenever
+ * the vCPU is at EL0.
+ */
+#define VCPU_AREA_SIZE 0x4000UL
+#define VCPU_MAX       512U
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The whole boundary to the hypervisor. One implementation is linked in
+ * (hv/kvm on Linux); there is no table of function pointers.
+ *
+ * Errors are negative errno values. Functions that a user may see fail also
+ * leave one line, without a newline, in the buffer of hv_error().
+ */
+#ifndef ELFUSE_HV_HV_H
+#define ELFUSE_HV_HV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct hv_vm hv_vm_t;
+typedef struct hv_vcpu hv_vcpu_t;
+
+typedef struct hv_options {
+    unsigned ipa_bits; /* at most so many IPA bits; 0: what there is */
+    bool no_sve;       /* tests: pretend the host lacks it */
+    bool no_pauth;
+} hv_options_t;
+
+typedef struct hv_caps {
+    unsigned ipa_bits;   /* 36 to 48 */
+    size_t host_page;    /* bytes: 4, 16 or 64 KiB */
+    unsigned max_vcpus;  /* at most VCPU_MAX */
+    unsigned max_slots;  /* memory regions alive at once */
+    bool sve;            /* enabled in every vCPU */
+    bool pauth;          /* enabled in every vCPU */
+    uint64_t hwcap;      /* AT_HWCAP as true for the vCPU */
+    uint64_t hwcap2;     /* AT_HWCAP2 likewise */
+    uint64_t counter_hz; /* of CNTVCT */
+} hv_caps_t;
+
+typedef enum hv_exit {
+    HV_EXIT_DOORBELL, /* the shim rang: the frame is valid */
+    HV_EXIT_NO_PAGE,  /* an access hit memory that the host cannot give: a
+                         truncated file; hv_vcpu_inject_abort() and run */
+    HV_EXIT_FAILED,   /* the vCPU cannot go on; hv_error() says why */
+} hv_exit_t;
+
+/* Last failure of this thread in words: what was tried, what to do next. */
+const char *hv_error(void);
+
+/*
+ * Make the VM. -ENOENT: no hypervisor on this machine; -EACCES: no
+ * permission; -ENOSYS: too old. *caps is filled.
+ */
+int hv_vm_create(const hv_options_t *opt, hv_vm_t **vm, hv_caps_t *caps);
+void hv_vm_destroy(hv_vm_t *vm);
+
+/*
+ * Give [ipa, ipa + size) the memory at host; all three aligned to the host
+ * page, ipa congruent to host modulo 2 MiB (32 MiB with 16 KiB pages) so that
+ * stage 2 can use blocks. Parts that the process cannot access are allowed and
+ * give HV_EXIT_NO_PAGE when touched. May be called while vCPUs run.
+ * hv_unmap takes exactly a range that hv_map was given.
+ */
+int hv_map(hv_vm_t *vm, uint64_t ipa, void *host, size_t size);
+int hv_unmap(hv_vm_t *vm, uint64_t ipa, size_t size);
+
+/*
+ * Make vCPU number id, to be run by the calling thread only, with every EL1
+ * register set in this one place: it will start at EL0 through the shim with
+ * what its frame says. `area` is the IPA of its vCPU area, shim_entry EL1's
+ * virtual start address, ttbr0/ttbr1 the IPAs of the two top-level tables.
+ */
+typedef struct hv_vcpu_init {
+    unsigned id;
+    uint64_t entry;   /* EL1 VA of the shim's way in */
+    uint64_t vectors; /* EL1 VA for VBAR_EL1 */
+    uint64_t sp_el1;  /* EL1 VA of the frame */
+    uint64_t ttbr0, ttbr1;
+} hv_vcpu_init_t;
+
+int hv_vcpu_create(hv_vm_t *vm, const hv_vcpu_init_t *init, hv_vcpu_t **vcpu);
+void hv_vcpu_destroy(hv_vcpu_t *vcpu);
+
+/* Run until something needs the host. Only from the vCPU's own thread. */
+hv_exit_t hv_vcpu_run(hv_vcpu_t *vcpu);
+
+/*
+ * Make a running vCPU come out: from any thread, or from a signal handler of
+ * the vCPU's own thread. Never lost: if the vCPU is not running, its next
+ * hv_vcpu_run() comes out before EL0 executes an instruction. It always comes
+ * out through the shim (FRAME_EXIT_IRQ, unless EL0 was on its way out anyway),
+ * so that the frame is valid: an interruption at EL1 parks nothing.
+ */
+void hv_vcpu_kick(hv_vcpu_t *vcpu);
+
+/* After HV_EXIT_NO_PAGE: let EL1 take a synchronous external abort. */
+int hv_vcpu_inject_abort(hv_vcpu_t *vcpu);
+
+/*
+ * FP/SIMD registers of a parked vCPU: 32 vectors of 16 bytes, FPSR, FPCR.
+ * Slow (ioctls); for signal frames and for tests.
+ */
+int hv_vcpu_get_fp(hv_vcpu_t *vcpu, uint8_t v[32][16], uint32_t *fpsr,
+                   uint32_t *fpcr);
+
+/* File descriptors that this back end holds, for sys/fdspace.c to hide. The
+ * callback may move the descriptor and returns its new number. */
+void hv_each_fd(hv_vm_t *vm, int (*move)(int fd, void *arg), void *arg);
+
+#endif

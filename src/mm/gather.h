@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an edit of the page tables owes before its memory may be reused: the
+ * invalidation, and what may be freed after it. The field's mmu_gather.
+ *
+ *     gather_t g;
+ *     gather_begin(&g, mm, cpu);
+ *     ... pt_unmap(), pt_protect(), gather_free_*() ...
+ *     gather_finish(&g);          or gather_finish_now(&g) to have it done
+ *
+ * gather_finish leaves a request in the vCPU's frame, which the shim completes
+ * before EL0 continues, and puts what is to be freed on the REVOKING list with
+ * the request's sequence. Until mm_after_exit() sees that sequence completed,
+ * listed addresses, backing and tables are not reallocated, zeroed, dropped or
+ * reused; gather_wait_for() is what somebody calls who needs a range first.
+ * Without a vCPU (cpu->frame NULL) there is nothing to invalidate.
+ *
+ * mm->lock is held from begin to finish.
+ */
+#ifndef ELFUSE_MM_GATHER_H
+#define ELFUSE_MM_GATHER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/tlb.h"
+
+struct mm;
+struct mm_cpu;
+struct object;
+
+typedef struct gather {
+    struct mm *mm;
+    struct mm_cpu *cpu;
+    uint32_t kind; /* enum tlb_kind, growing */
+    int nr_ranges; /* past TLB_RANGES it becomes TLB_ALL */
+    tlb_range_t range[TLB_RANGES];
+    uint64_t low, high;    /* envelope of everything revoked */
+    struct revoked *frees; /* what gather_finish puts on the revoking list */
+} gather_t;
+
+void gather_begin(gather_t *g, struct mm *mm, struct mm_cpu *cpu);
+/* Valid entries of [start, end) were changed or removed. Adjacent ranges join.
+ */
+void gather_range(gather_t *g, uint64_t start, uint64_t end);
+/* A table with that pool index was unlinked. */
+void gather_free_table(gather_t *g, uint32_t table);
+/* A reference to an object mapping, and with it host pages, is given up. */
+void gather_free_object(gather_t *g, struct object *object, uint64_t host,
+                        uint64_t size);
+/* Private anonymous backing of [start, end) is dropped once nobody sees it. */
+void gather_drop_backing(gather_t *g, uint64_t start, uint64_t end);
+void gather_finish(gather_t *g);
+void gather_finish_now(gather_t *g);
+
+/* True while some unfinished invalidation covers part of [start, end). */
+bool gather_revoking(struct mm *mm, uint64_t start, uint64_t end);
+/* Have it finished, by this vCPU if need be. */
+void gather_wait_for(struct mm *mm, struct mm_cpu *cpu, uint64_t start,
+                     uint64_t end);
+
+#endif

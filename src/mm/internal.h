@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * struct mm, for the files of mm/ only.
+ */
+#ifndef ELFUSE_MM_INTERNAL_H
+#define ELFUSE_MM_INTERNAL_H
+
+#include <pthread.h>
+
+#include "mm/dirty.h"
+#include "mm/gather.h"
+#include "mm/hostspace.h"
+#include "mm/materialise.h"
+#include "mm/mm.h"
+#include "mm/object.h"
+#include "mm/pagetable.h"
+#include "mm/vma.h"
+#include "mm/window.h"
+
+/* Each part keeps its own state in a structure of its own header or file. */
+struct hostspace;
+struct windows;
+struct table_pool;
+struct revoking;
+
+struct mm {
+    /*
+     * The memory lock. Protects everything here but what is marked; taken with
+     * mm_lock() only, which drains first.
+     */
+    pthread_mutex_t lock;
+    hv_vm_t *vm;
+    hv_caps_t caps;
+    uint64_t task_size;
+
+    /* VMAs and accounting (vma.c, account.c, the calls). */
+    struct vma_tree vmas;
+    uint32_t nr_vmas;
+    mm_usage_t usage;
+    uint64_t mmap_base, mmap_min, stack_top, elf_dyn_base;
+    uint64_t brk_start, brk;
+    int mlock_future; /* MCL_FUTURE | MCL_ONFAULT as given */
+    struct rlimit limit_as, limit_data, limit_stack, limit_memlock;
+    mm_image_t image;
+    bool randomise;
+
+    /* Backing and tables. */
+    struct hostspace *space;
+    struct windows *windows;
+    struct table_pool *pool;
+    struct revoking *revoking;
+    dirty_map_t *dirty;
+
+    /* Registered threads, for spans: whoever frees backing looks at them. */
+    mm_cpu_t *cpus[VCPU_MAX];
+    unsigned nr_cpus;
+};
+
+/* Takes the memory lock, and drains what EL1 has left (nothing yet). */
+void mm_lock(mm_t *mm);
+void mm_unlock(mm_t *mm);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * First touch: from a VMA that is only recorded to pages that are valid.
+ *
+ * For private anonymous memory: backing that may be dirty is zeroed, clean
+ * backing is not touched (the host commits it at the guest's own write), the
+ * dirty map's bit is set before a descriptor becomes valid. For object VMAs the
+ * descriptor points at the object's host page, through its window.
+ *
+ * mm->lock is held.
+ */
+#ifndef ELFUSE_MM_MATERIALISE_H
+#define ELFUSE_MM_MATERIALISE_H
+
+#include <stdint.h>
+
+struct mm;
+struct mm_cpu;
+struct vma;
+
+/*
+ * A touch of addr, inside vma and allowed by it: make that page valid, and
+ * ahead of it as many as the policy says (see docs/memory.md), never outside
+ * the VMA. Returns 0, or -ENOMEM when there is no memory for a table or no IPA
+ * window left.
+ */
+int materialise_fault(struct mm *mm, struct mm_cpu *cpu, struct vma *vma,
+                      uint64_t addr);
+/* Exactly the pages of [start, end), all inside vma: host access, POPULATE. */
+int materialise_range(struct mm *mm, struct mm_cpu *cpu, struct vma *vma,
+                      uint64_t start, uint64_t end);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The guest's memory: what the rest of elfuse may use of mm/. One mm_t per
+ * guest process. mm/ never calls proc/ or sys/.
+ *
+ * Functions named after a system call return what the call returns: a value,
+ * or a negative errno, with Linux's order of checks; addresses come straight
+ * from the guest (tags are removed here where Linux removes them). They take
+ * mm->lock themselves; callers hold no lock.
+ */
+#ifndef ELFUSE_MM_MM_H
+#define ELFUSE_MM_MM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <sys/resource.h>
+
+#include "abi/frame.h"
+#include "hv/hv.h"
+#include "mm/span.h"
+
+typedef struct mm mm_t;
+
+/*
+ * What mm keeps for each guest thread. The vCPU is parked at a doorbell (or has
+ * never run) whenever its host thread is inside mm/.
+ */
+typedef struct mm_cpu {
+    vcpu_frame_t *frame;   /* NULL before the vCPU exists: nothing to
+                              invalidate */
+    uint64_t tlb_sequence; /* of the last request left in the frame */
+    /*
+     * Run the shim once so that the request in the frame is carried out now:
+     * the vCPU rings again with FRAME_EXIT_TLB_DONE. Set by proc/run.c.
+     */
+    void (*run_shim)(struct mm_cpu *cpu);
+    span_slot_t span[SPAN_SLOTS];
+} mm_cpu_t;
+
+typedef struct mm_options {
+    bool randomise; /* address space layout, unless personality says no */
+} mm_options_t;
+
+/*
+ * Make the guest's address space: the host reservation, the page-table pool
+ * (mapped into the VM), an empty VMA tree. shim_pool_ipa and the like are those
+ * of abi/layout.h. On failure -errno, with a line in mm_error().
+ */
+int mm_create(hv_vm_t *vm, const hv_caps_t *caps, const mm_options_t *opt,
+              mm_t **mm);
+const char *mm_error(void);
+void mm_cpu_init(mm_t *mm, mm_cpu_t *cpu, vcpu_frame_t *frame);
+
+/* IPA of the level-0 table, for TTBR0. */
+uint64_t mm_ttbr0(const mm_t *mm);
+/* IPA and size in bytes of the page-table pool, for the shim's TTBR1 map. */
+uint64_t mm_pool_ipa(const mm_t *mm);
+uint64_t mm_pool_size(const mm_t *mm);
+
+/* The first address past user space, a power of two. */
+uint64_t mm_task_size(const mm_t *mm);
+
+/* System calls. */
+int64_t mm_mmap(mm_t *mm, mm_cpu_t *cpu, uint64_t addr, uint64_t len,
+                uint64_t prot, uint64_t flags, int fd, uint64_t offset);
+int64_t mm_munmap(mm_t *mm, mm_cpu_t *cpu, uint64_t addr, uint64_t len);
+int64_t mm_mprotect(mm_t *mm, mm_cpu_t *cpu, uint64_t addr, uint64_t len,
+                    uint64_t prot);
+int64_t mm_mremap(mm_t *mm, mm_cpu_t *cpu, uint64_t addr, uint64_t old_len,
+                  uint64_t new_len, uint64_t flags, uint64_t new_addr);
+int64_t mm_madvise(mm_t *mm, mm_cpu_t *cpu, uint64_t addr, uint64_t len,
+                   int advice);
+int64_t mm_brk(mm_t *mm, mm_cpu_t *cpu, uint64_t addr);
+int64_t mm_mincore(mm_t *mm, mm_cpu_t *cpu, uint64_t addr, uint64_t len,
+                   uint64_t vec);
+int64_t mm_msync(mm_t *mm, mm_cpu_t *cpu, uint64_t addr, uint64_t len,
+                 int flags);
+int64_t mm_mlock(mm_t *mm, mm_cpu_t *cpu, uint64_t addr, uint64_t len,
+                 int flags); /* mlock2's flags; 0 is mlock */
+int64_t mm_munlock(mm_t *mm, mm_cpu_t *cpu, uint64_t addr, uint64_t len);
+int64_t mm_mlockall(mm_t *mm, mm_cpu_t *cpu, int flags);
+int64_t mm_munlockall(mm_t *mm, mm_cpu_t *cpu);
+
+/*
+ * RLIMIT_AS, DATA, STACK and MEMLOCK are the guest's: mm accounts for them and
+ * the host's own stay as they were. True when `resource` is one of these. The
+ * privilege check for raising a hard limit is the caller's.
+ */
+bool mm_owns_rlimit(int resource);
+void mm_get_rlimit(mm_t *mm, int resource, struct rlimit *limit);
+void mm_set_rlimit(mm_t *mm, int resource, const struct rlimit *limit);
+
+/* Faults taken by EL0. */
+enum mm_access { MM_READ = 1, MM_WRITE = 2, MM_EXEC = 4 };
+typedef struct mm_fault {
+    int signal; /* 0: solved, run on; else SIGSEGV, SIGBUS */
+    int code;   /* si_code: SEGV_MAPERR, SEGV_ACCERR, BUS_ADRERR ... */
+} mm_fault_t;
+/*
+ * EL0's access to `addr` (as FAR, tag allowed) faulted. Materialises, grows a
+ * stack, or says which signal. A fault on a page that is valid with sufficient
+ * permissions is solved without touching it.
+ */
+mm_fault_t mm_handle_fault(mm_t *mm, mm_cpu_t *cpu, uint64_t addr,
+                           enum mm_access access);
+
+/*
+ * After every doorbell, before the exit is looked at: takes note of
+ * completed invalidations, and frees what waited for them. Cheap when there
+ * is nothing to do (one load, one compare).
+ */
+void mm_after_exit(mm_t *mm, mm_cpu_t *cpu);
+
+/* For the loader. */
+/* Randomised or fixed choices made at mm_create, as Linux makes them. */
+uint64_t mm_stack_top(const mm_t *mm);
+uint64_t mm_elf_dyn_base(const mm_t *mm);
+/*
+ * Make the main stack VMA, PROT_READ|PROT_WRITE plus PROT_EXEC if exec, of
+ * `size` bytes below mm_stack_top(), growing down; RLIMIT_STACK applies.
+ */
+int mm_make_stack(mm_t *mm, mm_cpu_t *cpu, uint64_t size, bool exec);
+/* Tell where the image's brk begins (the end of its last segment); the heap
+ * is randomised past it as Linux does. */
+void mm_set_brk(mm_t *mm, uint64_t end);
+/* What PR_GET/SET_MM and /proc/self/stat show. */
+typedef struct mm_image {
+    uint64_t start_code, end_code, start_data, end_data, start_stack;
+    uint64_t arg_start, arg_end, env_start, env_end;
+} mm_image_t;
+mm_image_t *mm_image(mm_t *mm);
+/*
+ * Map `size` bytes of host memory at `host` (elfuse's own, page aligned to the
+ * host page, living as long as the process) into the guest for ever: vDSO code
+ * or vvar data, named `name` in maps. Returns the address or -errno.
+ */
+int64_t mm_map_special(mm_t *mm, mm_cpu_t *cpu, void *host, uint64_t size,
+                       uint64_t prot, const char *name);
+
+/* /proc. All write text as the kernel would. */
+int mm_print_maps(mm_t *mm, FILE *out);
+int mm_print_smaps(mm_t *mm, FILE *out, bool rollup);
+typedef struct mm_usage { /* pages of 4 KiB */
+    uint64_t total_vm, peak_vm, data, stack, exec, locked, resident,
+        shared_resident, page_tables;
+} mm_usage_t;
+void mm_usage(mm_t *mm, mm_usage_t *usage);
+
+#endif

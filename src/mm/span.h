@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The one way from a guest address to host memory. Nothing else turns a guest
+ * address into a pointer.
+ *
+ * A span is a piece of guest memory that is contiguous in the host. Asking for
+ * one materialises what is lazy, checks what the kernel would check (the page's
+ * own permissions, for EL0), and gives the accessible PREFIX; the caller gets
+ * -EFAULT only if that is empty and there was a byte to touch. A zero length
+ * touches nothing.
+ *
+ * A span is registered in a slot of the calling thread until it is put:
+ * memory under a registered span is not zeroed, dropped, reused or unmapped in
+ * the host. No lock is needed; none that is above mm->lock may be held.
+ */
+#ifndef ELFUSE_MM_SPAN_H
+#define ELFUSE_MM_SPAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+struct mm;
+struct mm_cpu;
+
+/* Spans that one thread can hold at once: the pointers of one system call. */
+#define SPAN_SLOTS 8
+
+typedef struct span_slot {
+    _Atomic uint64_t start; /* guest address; 0 with end 0: free */
+    _Atomic uint64_t end;
+} span_slot_t;
+
+enum span_access { SPAN_READ = 1, SPAN_WRITE = 2 };
+
+typedef struct span_set {
+    int slot;     /* in mm_cpu_t.span; -1: nothing registered */
+    int nr;       /* pieces in iov */
+    size_t bytes; /* their sum: the accessible prefix */
+    struct iovec *iov;
+} span_set_t;
+
+/*
+ * Describe the accessible prefix of [addr, addr + len) in at most `max` pieces
+ * (the prefix ends early when they do not suffice; two adjacent pieces are
+ * joined when they are contiguous in the host). Returns 0, or -EFAULT when len
+ * is not 0 and not even the first byte is accessible. On -EFAULT nothing is
+ * registered. addr may carry a tag in its top byte.
+ */
+int span_get(struct mm *mm, struct mm_cpu *cpu, uint64_t addr, size_t len,
+             enum span_access access, struct iovec *iov, int max,
+             span_set_t *set);
+void span_put(struct mm_cpu *cpu, span_set_t *set);
+
+/*
+ * elfuse's own copies. All or nothing in the return value (0 or -EFAULT), as
+ * copy_from_user; a failing copy may have copied a prefix. Memory that the host
+ * cannot give (a truncated file) is -EFAULT too, never a signal.
+ */
+int copy_from_guest(struct mm *mm, struct mm_cpu *cpu, void *to, uint64_t from,
+                    size_t len);
+int copy_to_guest(struct mm *mm, struct mm_cpu *cpu, uint64_t to,
+                  const void *from, size_t len);
+int clear_guest(struct mm *mm, struct mm_cpu *cpu, uint64_t to, size_t len);
+/*
+ * A NUL-terminated string of at most max bytes, its NUL included. Returns its
+ * length without NUL, -EFAULT, or -ENAMETOOLONG when no NUL came in max bytes.
+ */
+ssize_t copy_string_from_guest(struct mm *mm, struct mm_cpu *cpu, char *to,
+                               uint64_t from, size_t max);
+
+#endif

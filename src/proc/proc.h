@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The guest process and its threads. A guest thread is a host thread with its
+ * own vCPU; guest tids and pids are the host's.
+ */
+#ifndef ELFUSE_PROC_PROC_H
+#define ELFUSE_PROC_PROC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "hv/hv.h"
+#include "mm/mm.h"
+
+/* What is per process; a vfork child will copy it as a whole. */
+typedef struct proc {
+    hv_vm_t *vm;
+    hv_caps_t caps;
+    mm_t *mm;
+    pid_t pid;
+    char *exe;  /* absolute path of the program, as /proc/self/exe shows */
+    int exe_fd; /* O_PATH descriptor of it, hidden from the guest */
+    char **argv;
+    char **envp;
+    char comm[16];
+    const char *sysroot; /* NULL: the host's own root */
+    bool strace;
+    bool show_stats;
+    bool verbose;
+    /* The auxiliary vector as the guest got it, for /proc/self/auxv. */
+    uint64_t auxv[64];
+    unsigned auxv_len; /* in 64-bit words */
+} proc_t;
+
+typedef struct thread {
+    proc_t *proc;
+    pid_t tid;
+    hv_vcpu_t *vcpu;
+    vcpu_frame_t *frame;
+    mm_cpu_t cpu; /* mm's part */
+} thread_t;
+
+/* proc/load.c: map the program and build its stack; fills entry and sp. Errors
+ * are -errno with a line in proc_error(). */
+typedef struct load_result {
+    uint64_t entry, sp;
+} load_result_t;
+int proc_load(proc_t *proc, mm_cpu_t *cpu, int fd, load_result_t *result);
+const char *proc_error(void);
+
+/* proc/run.c: run the calling thread's vCPU for ever; the process ends in it.
+ */
+_Noreturn void thread_run(thread_t *thread);
+
+/* proc/exit.c: end the process as the guest asked: statistics, then status. */
+_Noreturn void proc_exit(proc_t *proc, int status);
+/* Die of this signal, so that the parent sees just that. */
+_Noreturn void proc_die(proc_t *proc, int signal);
+/* A broken invariant: one message, then SIGABRT. Never returns. */
+_Noreturn void elfuse_panic(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
+
+#endif
