@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# elfuse: native on arm64, cross build elsewhere. CC=clang works too.
+# elfuse: native on arm64, cross build elsewhere. COMPILER=clang works too.
 include mk/config.mk
-include mk/elfuse.mk
--include $(wildcard mk/[!ce]*.mk mk/check.mk)
+include $(filter-out mk/config.mk,$(sort $(wildcard mk/*.mk)))
 
 .PHONY: all clean
 all: $(BUILD)/elfuse
