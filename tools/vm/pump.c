@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bytes on their way between a port and a program. */
+#include "init.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <unistd.h>
+
+void pump_start(pump_t *pump, int from, int to)
+{
+    pump->from = from;
+    pump->to = to;
+    pump->moved = 0;
+    pump->limit = UINT64_MAX;
+    pump->head = pump->tail = 0;
+}
+
+bool pump_done(const pump_t *pump)
+{
+    return pump->to < 0 || (pump->from < 0 && pump->head == pump->tail);
+}
+
+void pump_poll(const pump_t *pump, struct pollfd *entry)
+{
+    entry->revents = 0;
+    if (pump_done(pump)) {
+        entry->fd = -1;
+    } else if (pump->head < pump->tail) {
+        entry->fd = pump->to;
+        entry->events = POLLOUT;
+    } else {
+        entry->fd = pump->from;
+        entry->events = POLLIN;
+    }
+}
+
+static void pump_fill(pump_t *pump)
+{
+    uint64_t left = pump->limit - pump->moved;
+    size_t want = sizeof pump->buffer;
+    if (left < want)
+        want = (size_t) left;
+    ssize_t got = want ? read(pump->from, pump->buffer, want) : 0;
+    if (got > 0) {
+        pump->moved += (uint64_t) got;
+        pump->head = 0;
+        pump->tail = (size_t) got;
+    } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+        /* A terminal whose last user has gone gives EIO. */
+        pump->from = -1;
+    }
+}
+
+static void pump_flush(pump_t *pump)
+{
+    size_t count = pump->tail - pump->head;
+    ssize_t done = write(pump->to, pump->buffer + pump->head, count);
+    if (done >= 0)
+        pump->head += (size_t) done;
+    else if (errno != EAGAIN && errno != EINTR)
+        pump->from = pump->to = -1; /* the reader has gone */
+}
+
+void pump_move(pump_t *pump)
+{
+    if (pump_done(pump))
+        return;
+    if (pump->head == pump->tail)
+        pump_fill(pump);
+    if (pump->head < pump->tail)
+        pump_flush(pump);
+}
