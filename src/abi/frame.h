@@ -22,7 +22,10 @@ enum frame_exit {
     FRAME_EXIT_SYNC = 1,     /* synchronous exception from EL0: see esr */
     FRAME_EXIT_IRQ = 2,      /* the kick: virtual interrupt taken at EL0 */
     FRAME_EXIT_TLB_DONE = 3, /* an at-once request has been carried out */
-    FRAME_EXIT_PANIC = 4,    /* exception at EL1, or one nobody expects */
+    FRAME_EXIT_PANIC = 4,    /* exception at EL1, or one nobody expects: esr,
+                                elr, far, spsr and sp_el0 (SP at EL1) are those
+                                of the exception, x[0] its vector's number */
+    FRAME_EXIT_READY = 5,    /* first exit of a vCPU: frame_ready_t in x[] */
 };
 
 typedef struct vcpu_frame {
@@ -37,6 +40,20 @@ typedef struct vcpu_frame {
     uint32_t vcpu; /* index of this vCPU */
     tlb_request_t tlb;
 } vcpu_frame_t;
+
+/*
+ * What a vCPU says about itself in x[] with FRAME_EXIT_READY. The three counter
+ * reads are in this order. With x[READY_AGAIN] not zero when the host runs the
+ * vCPU on, it reads anew and rings once more; otherwise it goes to EL0 with
+ * what the frame says.
+ */
+enum frame_ready {
+    READY_CNTPCT_BEFORE = 0,
+    READY_CNTVCT = 1,
+    READY_CNTPCT_AFTER = 2,
+    READY_ISAR0 = 3, /* ID_AA64ISAR0_EL1 */
+    READY_AGAIN = 4,
+};
 
 /* vectors.S uses these numbers. */
 #define FRAME_X      0

@@ -32,6 +32,8 @@ typedef struct hv_caps {
     uint64_t hwcap;      /* AT_HWCAP as true for the vCPU */
     uint64_t hwcap2;     /* AT_HWCAP2 likewise */
     uint64_t counter_hz; /* of CNTVCT */
+    bool counter_exact;  /* CNTVCT is the host's by itself; otherwise after
+                            hv_counter_set() only */
 } hv_caps_t;
 
 typedef enum hv_exit {
@@ -63,9 +65,10 @@ int hv_unmap(hv_vm_t *vm, uint64_t ipa, size_t size);
 
 /*
  * Make vCPU number id, to be run by the calling thread only, with every EL1
- * register set in this one place: it will start at EL0 through the shim with
- * what its frame says. `area` is the IPA of its vCPU area, shim_entry EL1's
- * virtual start address, ttbr0/ttbr1 the IPAs of the two top-level tables.
+ * register set in this one place: it starts at the shim's entry, which rings
+ * FRAME_EXIT_READY and then goes to EL0 with what its frame says. Ids must be
+ * created in order, 0 first. ttbr0 and ttbr1 are the IPAs of the two top-level
+ * tables.
  */
 typedef struct hv_vcpu_init {
     unsigned id;
@@ -77,6 +80,20 @@ typedef struct hv_vcpu_init {
 
 int hv_vcpu_create(hv_vm_t *vm, const hv_vcpu_init_t *init, hv_vcpu_t **vcpu);
 void hv_vcpu_destroy(hv_vcpu_t *vcpu);
+
+/*
+ * Where caps.counter_exact is false: make the guest's CNTVCT, in all vCPUs, the
+ * host's counter plus `advance` ticks, as nearly as one ioctl can. Every
+ * hv_vcpu_create() loses it. The caller measures what is left (READY_CNTVCT)
+ * and corrects with `advance`.
+ */
+int hv_counter_set(hv_vcpu_t *vcpu, int64_t advance);
+
+/*
+ * The value that EL1 reads from the ID register S3_0_C0_C<crm>_<op2>, or 0
+ * where there is none; for emulating EL0's reads (HWCAP_CPUID).
+ */
+uint64_t hv_id_register(hv_vm_t *vm, unsigned crm, unsigned op2);
 
 /* Run until something needs the host. Only from the vCPU's own thread. */
 hv_exit_t hv_vcpu_run(hv_vcpu_t *vcpu);

@@ -41,6 +41,23 @@ typedef struct thread {
     mm_cpu_t cpu; /* mm's part */
 } thread_t;
 
+/*
+ * proc/vm.c: make the VM and the guest's memory, put the shim into it; fills
+ * proc->vm, caps and mm. Errors are -errno (-ENOENT, -EACCES: no /dev/kvm, no
+ * permission) with a line in proc_vm_error().
+ */
+int proc_vm_create(proc_t *proc, const hv_options_t *hv,
+                   const mm_options_t *mm);
+const char *proc_vm_error(void);
+
+/*
+ * proc/run.c: make the calling thread's vCPU and let it come as far as the
+ * shim. thread->cpu is usable from here on, for proc_load() too. Errors as
+ * above. thread_set_start says where EL0 begins: all other registers are 0.
+ */
+int thread_create(proc_t *proc, thread_t **thread);
+void thread_set_start(thread_t *thread, uint64_t entry, uint64_t sp);
+
 /* proc/load.c: map the program and build its stack; fills entry and sp. Errors
  * are -errno with a line in proc_error(). */
 typedef struct load_result {
