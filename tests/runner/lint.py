@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""clang-format, clang-tidy, cppcheck, shellcheck and pyflakes
+
+Zero findings. A suppression stands in the source, with its reason.
+"""
+
+import os
+import re
+import shutil
+
+from runner import command
+
+ARM = ["--target=aarch64-linux-gnu"] if os.uname().machine != "aarch64" else []
+COMMON = ["-std=gnu11", "-D_GNU_SOURCE", "-Isrc", "-Wall", "-Wextra",
+          "-Wno-unused-parameter"]
+# What the code of a folder is compiled for; the first that matches.
+FLAGS = [
+    ("src/shim/", ARM + ["-ffreestanding", "-mgeneral-regs-only"]),
+    ("src/vdso/", ARM + ["-ffreestanding", "-fPIC"]),
+    ("src/", ARM + ["-DELFUSE_VERSION=\"\""]),
+    ("tests/unit/", ["-Itests/unit", "-DELFUSE_VERSION=\"\""]),
+    ("tests/fuzz/", ["-DELFUSE_VERSION=\"\""]),
+    # Bad pointers and odd arguments are what these are about.
+    ("tests/guest/", ARM + ["-Wno-nonnull"]),
+    ("", ARM),
+]
+FORMATTER = ("clang-format-14", "clang-format")
+
+
+def sources():
+    """Files under version control, or about to be."""
+    listed = command.run(["git", "ls-files", "-co", "--exclude-standard"])
+    if listed.status != 0:
+        raise RuntimeError("git ls-files: " + listed.out)
+    return sorted(p for p in set(listed.out.split("\n")) if os.path.isfile(p))
+
+
+def of_type(paths, suffixes, interpreter):
+    """By the name, or by the first line of a file without a suffix."""
+    for path in paths:
+        if path.endswith(suffixes):
+            yield path
+        elif "." not in os.path.basename(path):
+            with open(path, "rb") as source:
+                if re.match(interpreter, source.readline()):
+                    yield path
+
+
+def flags_of(path):
+    for prefix, flags in FLAGS:
+        if path.startswith(prefix):
+            return COMMON + flags
+    return COMMON
+
+
+def each(report, tool, paths, arguments):
+    """One run of a tool a file; one test for all of them."""
+    paths = [path for path in paths if report.wanted(path)]
+    if not paths:
+        return
+    if not shutil.which(tool):
+        report.skipped(tool, "not installed")
+        return
+    bad = 0
+    jobs = ((path, arguments(path)) for path in paths)
+    for path, outcome in command.run_all(jobs):
+        if outcome.status != 0:
+            bad += 1
+            report.failed("%s %s" % (tool, path), outcome.out)
+    if not bad:
+        report.passed(tool, "%d files" % len(paths))
+
+
+def clang_format(report, paths):
+    tool = next((t for t in FORMATTER if shutil.which(t)), FORMATTER[0])
+    if tool == "clang-format":
+        version = command.run([tool, "--version"]).out
+        if " 14." not in version:
+            report.skipped("clang-format", "the layout is that of version "
+                           "14; here is " + version.strip())
+            return
+    each(report, tool, paths,
+         lambda path: [tool, "--dry-run", "-Werror", path])
+
+
+def cppcheck(report, paths):
+    each(report, "cppcheck", paths, lambda path: [
+        "cppcheck", "-q", "--std=c11", "--platform=unix64",
+        "--enable=warning,performance,portability", "--inline-suppr",
+        "--suppress=missingIncludeSystem", "--error-exitcode=1",
+        "-D__aarch64__=1", "-D_GNU_SOURCE=1", "-Isrc", "-Itests/unit", path])
+
+
+def run(report):
+    paths = sources()
+    code = [p for p in paths if p.endswith((".c", ".h"))]
+    units = [p for p in code if p.endswith(".c")]
+    clang_format(report, code)
+    each(report, "shellcheck", of_type(
+        paths, (".sh",), rb"#!.*\b(ba)?sh\b"),
+        lambda path: ["shellcheck", path])
+    each(report, "pyflakes3", of_type(
+        paths, (".py",), rb"#!.*\bpython3\b"),
+        lambda path: ["pyflakes3", path])
+    cppcheck(report, units)
+    each(report, "clang-tidy", units, lambda path: [
+        "clang-tidy", "--quiet", path, "--"] + flags_of(path))
