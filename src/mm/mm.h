@@ -37,11 +37,17 @@ typedef struct mm_cpu {
      * the vCPU rings again with FRAME_EXIT_TLB_DONE. Set by proc/run.c.
      */
     void (*run_shim)(struct mm_cpu *cpu);
+    uint64_t tlb_seen;     /* last sequence whose completion was noted */
+    uint64_t fault_next;   /* a fault here continues a linear sweep */
+    uint32_t fault_pages;  /* what the last fault materialised */
+    uint32_t fault_stride; /* faults in a row, each one block further */
     span_slot_t span[SPAN_SLOTS];
 } mm_cpu_t;
 
 typedef struct mm_options {
-    bool randomise; /* address space layout, unless personality says no */
+    bool randomise;     /* address space layout, unless personality says no */
+    unsigned task_bits; /* tests: user space of 2^task_bits bytes at most; 0:
+                           what the host has room for */
 } mm_options_t;
 
 /*

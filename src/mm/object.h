@@ -28,4 +28,13 @@ typedef struct object {
     char *path; /* as the kernel would print it, or "[vdso]" */
 } object_t;
 
+/*
+ * Called from the revoking list: nobody can see the host pages [host, host +
+ * size) of the object through the reference given up with gather_free_object()
+ * any more. Drops that reference, unmaps the host pages that no VMA uses, frees
+ * the object with its last reference.
+ */
+void object_release(struct mm *mm, struct object *object, uint64_t host,
+                    uint64_t size);
+
 #endif

@@ -26,6 +26,8 @@ struct mm_cpu;
 
 /* Spans that one thread can hold at once: the pointers of one system call. */
 #define SPAN_SLOTS 8
+/* So much untouched memory is prepared for one span; multiple of a page. */
+#define SPAN_STEP (1UL << 20)
 
 typedef struct span_slot {
     _Atomic uint64_t start; /* guest address; 0 with end 0: free */
@@ -44,7 +46,10 @@ typedef struct span_set {
 /*
  * Describe the accessible prefix of [addr, addr + len) in at most `max` pieces
  * (the prefix ends early when they do not suffice; two adjacent pieces are
- * joined when they are contiguous in the host). Returns 0, or -EFAULT when len
+ * joined when they are contiguous in the host). It ends early, too, after
+ * SPAN_STEP bytes of memory that had to be materialised first, so that a read
+ * of ten bytes into an untouched gigabyte does not prepare a gigabyte: to go
+ * on, use what was given and ask for the rest. Returns 0, or -EFAULT when len
  * is not 0 and not even the first byte is accessible. On -EFAULT nothing is
  * registered. addr may carry a tag in its top byte.
  */

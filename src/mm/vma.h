@@ -56,4 +56,8 @@ typedef struct vma {
 
 RB_HEAD(vma_tree, vma);
 
+struct mm;
+/* First VMA with end > addr, or NULL. */
+vma_t *vma_find(struct mm *mm, uint64_t addr);
+
 #endif
