@@ -36,6 +36,9 @@ struct mm {
     /* VMAs and accounting (vma.c, account.c, the calls). */
     struct vma_tree vmas;
     uint32_t nr_vmas;
+    vma_t *vma_cache; /* what vma_find found last, or NULL */
+    vma_t *vma_spare; /* free nodes, linked by their left pointers */
+    uint32_t nr_spare;
     mm_usage_t usage;
     uint64_t mmap_base, mmap_min, stack_top, elf_dyn_base;
     uint64_t brk_start, brk;
@@ -59,5 +62,12 @@ struct mm {
 /* Takes the memory lock, and drains what EL1 has left (nothing yet). */
 void mm_lock(mm_t *mm);
 void mm_unlock(mm_t *mm);
+
+/*
+ * The guest's layout and limits: stack top, mmap_base, where PIEs go, resource
+ * limits. Called by mm_create() when task_size, caps and randomise are set.
+ * (image.c)
+ */
+void mm_layout_init(mm_t *mm);
 
 #endif
