@@ -54,7 +54,6 @@ static bool describe_job(job_t *job, const char *message)
 static bool set_up(const char *message)
 {
     static int shares;
-    static bool keep;
     const char *text = message + 1;
     switch (message[0]) {
     case 'R':
@@ -70,12 +69,10 @@ static bool set_up(const char *message)
         boot_set_clock(text);
         return true;
     case 'L':
-        keep = true;
+        job_keep_input();
         return true;
     case 'M':
         ctl_send("R");
-        if (keep)
-            job_keep_input();
         return true;
     default:
         return false;

@@ -114,6 +114,7 @@ typedef struct {
 void job_reset(job_t *job);
 void job_add_argument(job_t *job, const char *text);
 void job_add_environment(job_t *job, const char *text);
+/* From now on every job gets all of standard input. */
 void job_keep_input(void);
 /* Messages that may come at any time; returns false if it is none of them. */
 bool job_message(const char *message);

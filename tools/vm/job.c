@@ -24,7 +24,8 @@ static pid_t job_pid;
 /* Where standard input ends, counted over all jobs; known once the host has
  * reached its end. */
 static uint64_t input_limit = UINT64_MAX;
-static int kept_input = -1; /* memfd with all of it, or -1 */
+static bool keep_input;
+static int kept_input = -1; /* memfd with all of it, once it has been read */
 
 void job_reset(job_t *job)
 {
@@ -101,8 +102,13 @@ bool job_message(const char *message)
     }
 }
 
-/* Reads standard input to its end into memory. */
 void job_keep_input(void)
+{
+    keep_input = true;
+}
+
+/* Reads standard input to its end into memory. */
+static void read_whole_input(void)
 {
     ports[0] = port_open(PORT_IN);
     kept_input = memfd_create("input", MFD_CLOEXEC);
@@ -367,6 +373,8 @@ void job_run(job_t *job)
     if (child_signals < 0)
         die(errno, "signalfd");
     signal(SIGPIPE, SIG_IGN);
+    if (keep_input && kept_input < 0)
+        read_whole_input();
     streams_t s;
     streams_open(job, &s);
     connect_pumps(&s);

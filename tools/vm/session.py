@@ -19,6 +19,7 @@ class Stream(threading.Thread):
         self._descriptor = descriptor
         self._broken = broken
         self._moved = 0
+        self._expected = 0
         self._changed = threading.Condition()
         self.start()
 
@@ -50,9 +51,11 @@ class Stream(threading.Thread):
                 self._descriptor = None
                 self._broken(error)
 
-    def wait_for(self, moved):
+    def wait_for(self, count):
+        """Waits until `count` bytes more than the last time are through."""
+        self._expected += count
         with self._changed:
-            self._changed.wait_for(lambda: self._moved >= moved)
+            self._changed.wait_for(lambda: self._moved >= self._expected)
 
 
 class Session:
