@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KERNELS = {
@@ -148,11 +149,15 @@ APT::Sandbox::User ""; Acquire::Languages "none"; Acquire::Retries "3";
         return run(arguments, env=environment, cwd=cwd)
 
     def _apt_update(self):
-        # Under the lock: once for all packages of one filling.
-        if not getattr(self, "_updated", False):
+        # Runs under the lock. A list some hours old still names packages the
+        # archive holds.
+        stamp = os.path.join(self.folder, "apt", "updated")
+        if not os.path.exists(stamp) or \
+                time.time() - os.path.getmtime(stamp) > 6 * 3600:
             self.say("reading Debian's list of arm64 packages")
             self._apt("apt-get", "-q", "update")
-            self._updated = True
+            with open(stamp, "w"):
+                pass
 
     def _download(self, package, folder):
         self.say("downloading " + package)
