@@ -23,8 +23,8 @@ $(BUILD)/shim/shim.bin: $(BUILD)/shim/shim.elf
 VDSO_SRCS := $(wildcard src/vdso/*.c) $(wildcard src/vdso/*.S)
 VDSO_CFLAGS := -O2 -std=gnu11 $(WARN) -fPIC -shared -nostdlib -ffreestanding \
 	-march=armv8-a -mno-outline-atomics -mgeneral-regs-only \
-	-fno-stack-protector -fno-asynchronous-unwind-tables \
-	-Wl,-soname,linux-vdso.so.1,--hash-style=both,--build-id=none \
+	-fno-stack-protector -fasynchronous-unwind-tables -s \
+	-Wl,--eh-frame-hdr,-soname,linux-vdso.so.1,--hash-style=both,--build-id=none \
 	-Wl,-z,max-page-size=4096,-z,noexecstack
 $(BUILD)/vdso/vdso.so: $(VDSO_SRCS) src/vdso/vdso.lds $(wildcard src/abi/*.h) \
 		| $(BUILD)/vdso

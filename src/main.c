@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line: what to run, what can be said against it, and off. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "abi/layout.h"
+#include "proc/load.h"
+#include "proc/lookup.h"
+#include "proc/proc.h"
+#include "sys/sys.h"
+
+/* As env(1): elfuse itself failed; found but cannot be run; not found. */
+enum { STATUS_ELFUSE = 125, STATUS_CANNOT_RUN = 126, STATUS_NOT_FOUND = 127 };
+
+typedef struct options {
+    hv_options_t hv;
+    const char *sysroot;
+    bool strace, stats, verbose;
+    int first; /* argv[first] is PROGRAM */
+} options_t;
+
+static const char help[] =
+    "Usage: elfuse [OPTION]... [--] PROGRAM [ARG]...\n"
+    "Run PROGRAM, a static arm64 Linux program, in a virtual machine without\n"
+    "a kernel in it. PROGRAM is looked up in PATH as a shell does.\n"
+    "\n"
+    "  --strace        print each system call on standard error\n"
+    "  --stats         print counters on standard error when PROGRAM ends\n"
+    "  --verbose       tell about system calls that elfuse does not know\n"
+    "  --sysroot DIR   accepted for later: the root for absolute paths\n"
+    "  --help          print this and exit\n"
+    "  --version       print the version and exit\n"
+    "\n"
+    "For tests:\n"
+    "  --ipa-bits N    use at most N (36 to 48) bits of guest physical "
+    "address\n"
+    "  --no-sve        do without SVE though the host has it\n"
+    "  --no-pauth      do without pointer authentication likewise\n"
+    "\n"
+    "The exit status is PROGRAM's; when a signal ends PROGRAM, the same "
+    "signal\n"
+    "ends elfuse. Otherwise:\n"
+    "  125  elfuse failed: bad option, no /dev/kvm, host too old\n"
+    "  126  PROGRAM was found but cannot be run\n"
+    "  127  PROGRAM was not found\n";
+
+__attribute__((format(printf, 2, 3))) _Noreturn static void
+die(int status, const char *format, ...)
+{
+    va_list args;
+
+    fputs("elfuse: ", stderr);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+    exit(status);
+}
+
+/* Print and exit; a full disk behind stdout is an error. */
+_Noreturn static void print_and_exit(const char *text)
+{
+    if (fputs(text, stdout) == EOF || fflush(stdout) == EOF)
+        die(STATUS_ELFUSE, "cannot write: %s", strerror(errno));
+    exit(0);
+}
+
+static unsigned parse_ipa_bits(const char *text)
+{
+    char *end;
+
+    errno = 0;
+    unsigned long bits = strtoul(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0' || bits < IPA_BITS_MIN ||
+        bits > IPA_BITS_MAX)
+        die(STATUS_ELFUSE, "--ipa-bits: '%s' is not a number from %u to %u",
+            text, IPA_BITS_MIN, IPA_BITS_MAX);
+    return (unsigned) bits;
+}
+
+enum {
+    OPT_HELP = 256,
+    OPT_VERSION,
+    OPT_STRACE,
+    OPT_STATS,
+    OPT_VERBOSE,
+    OPT_SYSROOT,
+    OPT_IPA_BITS,
+    OPT_NO_SVE,
+    OPT_NO_PAUTH,
+};
+
+static const struct option long_options[] = {
+    {"help", no_argument, NULL, OPT_HELP},
+    {"version", no_argument, NULL, OPT_VERSION},
+    {"strace", no_argument, NULL, OPT_STRACE},
+    {"stats", no_argument, NULL, OPT_STATS},
+    {"verbose", no_argument, NULL, OPT_VERBOSE},
+    {"sysroot", required_argument, NULL, OPT_SYSROOT},
+    {"ipa-bits", required_argument, NULL, OPT_IPA_BITS},
+    {"no-sve", no_argument, NULL, OPT_NO_SVE},
+    {"no-pauth", no_argument, NULL, OPT_NO_PAUTH},
+    {NULL, 0, NULL, 0},
+};
+
+static void apply_option(options_t *opt, int c, char **argv)
+{
+    switch (c) {
+    case OPT_HELP:
+        print_and_exit(help);
+    case OPT_VERSION:
+        print_and_exit("elfuse " ELFUSE_VERSION "\n");
+    case OPT_STRACE:
+        opt->strace = true;
+        break;
+    case OPT_STATS:
+        opt->stats = true;
+        break;
+    case OPT_VERBOSE:
+        opt->verbose = true;
+        break;
+    case OPT_SYSROOT:
+        opt->sysroot = optarg;
+        break;
+    case OPT_IPA_BITS:
+        opt->hv.ipa_bits = parse_ipa_bits(optarg);
+        break;
+    case OPT_NO_SVE:
+        opt->hv.no_sve = true;
+        break;
+    case OPT_NO_PAUTH:
+        opt->hv.no_pauth = true;
+        break;
+    case ':':
+        die(STATUS_ELFUSE, "option %s needs an argument", argv[optind - 1]);
+    default:
+        /* A cluster of short options stays at the same argv element. */
+        die(STATUS_ELFUSE, "bad option %s (see elfuse --help)",
+            optopt != 0 && optopt < 256 ? argv[optind] : argv[optind - 1]);
+    }
+}
+
+static void parse_options(options_t *opt, int argc, char **argv)
+{
+    int c;
+
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, "+:", long_options, NULL)) != -1)
+        apply_option(opt, c, argv);
+    if (optind >= argc)
+        die(STATUS_ELFUSE, "no program given (see elfuse --help)");
+    opt->first = optind;
+}
+
+/* The absolute path of an open file, as /proc/self/exe shows it. */
+static char *path_of(int fd, const char *fallback)
+{
+    char link[64], path[PATH_MAX];
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t len = readlink(link, path, sizeof(path) - 1);
+    if (len > 0) {
+        path[len] = '\0';
+        return strdup(path);
+    }
+    /* Without /proc. */
+    char *real = realpath(fallback, NULL);
+    return real != NULL ? real : strdup(fallback);
+}
+
+/* Find the program, open it and see whether it can be run at all. Returns a
+ * descriptor to load it from. */
+static int open_program(proc_t *proc, const char *name)
+{
+    char why[ELF_WHY_MAX];
+
+    proc->execfn = lookup_program(name, getenv("PATH"));
+    if (proc->execfn == NULL) {
+        int status = errno == ENOENT || errno == ENOTDIR ? STATUS_NOT_FOUND
+                                                         : STATUS_CANNOT_RUN;
+        die(status, "%s: %s", name,
+            errno == ENOENT && strchr(name, '/') == NULL ? "not found in PATH"
+                                                         : strerror(errno));
+    }
+    int fd = open(proc->execfn, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        die(STATUS_CANNOT_RUN, "%s: cannot read it: %s", name, strerror(errno));
+    if (load_check(fd, why) != 0)
+        die(STATUS_CANNOT_RUN, "cannot run %s: %s", proc->execfn, why);
+    proc->exe = path_of(fd, proc->execfn);
+    if (proc->exe == NULL)
+        die(STATUS_ELFUSE, "%s", strerror(ENOMEM));
+    return fd;
+}
+
+/* Keep the program's file for /proc/self/exe, out of the program's reach. */
+static void keep_exe(proc_t *proc)
+{
+    int fd = open(proc->execfn, O_PATH | O_CLOEXEC);
+
+    if (fd < 0)
+        die(STATUS_CANNOT_RUN, "%s: %s", proc->execfn, strerror(errno));
+    proc->exe_fd = fdspace_hide(fd);
+    if (proc->exe_fd < 0)
+        die(STATUS_ELFUSE, "cannot keep a descriptor: %s",
+            strerror(-proc->exe_fd));
+}
+
+/* As exec does: the name of the file, cut to 15 characters. */
+static void set_comm(proc_t *proc)
+{
+    const char *slash = strrchr(proc->execfn, '/');
+
+    snprintf(proc->comm, sizeof(proc->comm), "%s",
+             slash != NULL ? slash + 1 : proc->execfn);
+    prctl(PR_SET_NAME, proc->comm);
+}
+
+static void create_machine(proc_t *proc, const options_t *opt,
+                           thread_t **thread)
+{
+    mm_options_t mm = {.randomise = load_randomises()};
+
+    if (proc_vm_create(proc, &opt->hv, &mm) != 0 ||
+        thread_create(proc, thread) != 0)
+        die(STATUS_ELFUSE, "%s", proc_vm_error());
+}
+
+int main(int argc, char **argv)
+{
+    static proc_t proc;
+    options_t opt = {.first = 0};
+    thread_t *thread;
+    load_result_t start;
+
+    parse_options(&opt, argc, argv);
+    proc.argv = argv + opt.first;
+    proc.envp = environ;
+    proc.pid = getpid();
+    proc.sysroot = opt.sysroot;
+    proc.strace = opt.strace;
+    proc.show_stats = opt.stats;
+    proc.verbose = opt.verbose;
+
+    int fd = open_program(&proc, proc.argv[0]);
+    keep_exe(&proc);
+    create_machine(&proc, &opt, &thread);
+    int error = proc_load(&proc, &thread->cpu, fd, &start);
+    if (error != 0)
+        die(error == -ENOMEM ? STATUS_ELFUSE : STATUS_CANNOT_RUN,
+            "cannot run %s: %s", proc.execfn, proc_error());
+    close(fd);
+    set_comm(&proc);
+    thread_set_start(thread, start.entry, start.sp);
+    thread_run(thread);
+}

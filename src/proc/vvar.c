@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proc/vvar.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "abi/vvar.h"
+#include "proc/vvar_track.h"
+
+/* Protects track and is the page's writer lock. A leaf: see
+ * docs/development.md. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static vvar_track_t track;
+static vvar_page_t *page;
+
+void vvar_lock(void)
+{
+    pthread_mutex_lock(&mutex);
+}
+
+void vvar_unlock(void)
+{
+    pthread_mutex_unlock(&mutex);
+}
+
+void vvar_wait(pthread_cond_t *condition)
+{
+    pthread_cond_wait(condition, &mutex);
+}
+
+void *vvar_create(uint64_t counter_hz)
+{
+    size_t size = (size_t) sysconf(_SC_PAGESIZE);
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (memory == MAP_FAILED)
+        return NULL;
+    vvar_track_init(&track, counter_hz);
+    page = memory;
+    return memory;
+}
+
+/*
+ * The page becomes odd, and only then is the counter read: whoever still used
+ * the old lines had read a smaller count. A load of the counter is no memory
+ * access, so it takes a DSB to order it after the store; the ISB is
+ * vvar_counter()'s. The release fence pairs with the acquire fence of
+ * vvar_read().
+ */
+static void write_begin(void)
+{
+    uint32_t seq = __atomic_load_n(&page->seq, __ATOMIC_RELAXED);
+    __atomic_store_n(&page->seq, seq + 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+#ifdef __aarch64__
+    __asm__ volatile("dsb ish" ::: "memory");
+#endif
+}
+
+/* The fields, relaxed: readers check seq; then seq, release: pairs with the
+ * first load of vvar_read(). */
+static void write_end(const vvar_page_t *line, uint64_t span)
+{
+    __atomic_store_n(&page->cycles, line->cycles, __ATOMIC_RELAXED);
+    __atomic_store_n(&page->span, span, __ATOMIC_RELAXED);
+    for (int i = 0; i < 2; i++)
+        __atomic_store_n(&page->mult[i], line->mult[i], __ATOMIC_RELAXED);
+    for (int i = 0; i < VVAR_CLOCKS; i++) {
+        __atomic_store_n(&page->base[i].sec, line->base[i].sec,
+                         __ATOMIC_RELAXED);
+        __atomic_store_n(&page->base[i].frac, line->base[i].frac,
+                         __ATOMIC_RELAXED);
+    }
+    uint32_t seq = __atomic_load_n(&page->seq, __ATOMIC_RELAXED);
+    __atomic_store_n(&page->seq, seq + 1, __ATOMIC_RELEASE);
+}
+
+/* A clock, and the count in the middle of reading it: the best of a few tries,
+ * for a preemption in between. *doubt is half the time it took, ns. */
+static uint64_t read_clock(clockid_t clock, uint64_t *cycles, uint64_t *doubt)
+{
+    uint64_t best = UINT64_MAX, ns = 0;
+
+    for (int i = 0; i < 3; i++) {
+        struct timespec ts;
+        uint64_t before = vvar_counter();
+        clock_gettime(clock, &ts);
+        uint64_t took = vvar_counter() - before;
+        if (took >= best)
+            continue;
+        best = took;
+        *cycles = before + took / 2;
+        ns = (uint64_t) ts.tv_sec * VVAR_NSEC + (uint64_t) ts.tv_nsec;
+    }
+    *doubt = best / 2 * VVAR_NSEC / track.hz;
+    return ns;
+}
+
+/* The same for another clock, carried back to the anchor's count. */
+static uint64_t read_clock_at(clockid_t clock, const vvar_sample_t *sample,
+                              uint64_t *doubt)
+{
+    uint64_t cycles;
+    uint64_t ns = read_clock(clock, &cycles, doubt);
+
+    return ns - (cycles - sample->cycles) * VVAR_NSEC / track.hz;
+}
+
+void vvar_refresh(uint64_t span_ns)
+{
+    vvar_sample_t s;
+    uint64_t doubt[4];
+
+    write_begin();
+    s.ns[VVAR_SLOPE_MONOTONIC] =
+        read_clock(CLOCK_MONOTONIC, &s.cycles, &doubt[0]);
+    s.ns[VVAR_SLOPE_RAW] = read_clock_at(CLOCK_MONOTONIC_RAW, &s, &doubt[1]);
+    uint64_t mono = s.ns[VVAR_SLOPE_MONOTONIC];
+    s.realtime =
+        (int64_t) (read_clock_at(CLOCK_REALTIME, &s, &doubt[2]) - mono);
+    s.boottime =
+        (int64_t) (read_clock_at(CLOCK_BOOTTIME, &s, &doubt[3]) - mono);
+    s.doubt = doubt[0] + (doubt[2] > doubt[3] ? doubt[2] : doubt[3]);
+    vvar_track_advance(&track, &s, span_ns);
+    write_end(&track.line, track.line.span);
+}
+
+void vvar_withdraw(void)
+{
+    write_begin();
+    vvar_track_park(&track, vvar_counter());
+    write_end(&track.line, 0);
+}
+
+int vvar_clock_gettime(int clock, struct timespec *ts)
+{
+    int line = vvar_line(clock);
+    int64_t sec;
+    uint64_t nsec;
+
+    if (line < 0 || page == NULL)
+        return -1;
+    bool served = vvar_read(page, line, &sec, &nsec);
+    if (!served) {
+        vvar_lock();
+        /* Somebody else may have renewed it meanwhile. The writer is shut out,
+         * so that only a stop of more than the span makes a second try fail. */
+        for (int i = 0; i < 3 && !served; i++) {
+            served = vvar_read(page, line, &sec, &nsec);
+            if (!served)
+                vvar_refresh(vvar_refresher_wake());
+        }
+        if (!served)
+            served = vvar_read(page, line, &sec, &nsec);
+        vvar_unlock();
+    }
+    if (!served)
+        return -1;
+    ts->tv_sec = sec;
+    ts->tv_nsec = (long) nsec;
+    return 0;
+}
+
+void vvar_stop(void)
+{
+    vvar_refresher_stop();
+    if (page == NULL)
+        return;
+    vvar_lock();
+    if (track.started)
+        vvar_withdraw();
+    vvar_unlock();
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The clock page (abi/vvar.h) of this process. It serves nothing until somebody
+ * asks for a clock by a system call: then it is filled, and a refresher thread
+ * renews its anchors every 250 ms and at once when CLOCK_REALTIME is set. Every
+ * two seconds the page is withdrawn and the refresher sleeps for good, until
+ * the next system call: a program that no longer asks costs nothing, one that
+ * does pays an exit in two seconds.
+ *
+ * Without a refresher (no thread to be had) the page serves for one period
+ * only, and the system call that follows renews it.
+ */
+#ifndef ELFUSE_PROC_VVAR_H
+#define ELFUSE_PROC_VVAR_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+/*
+ * Make the page: shared anonymous memory of one host page, readable by the
+ * guest. counter_hz is CNTVCT's. Returns NULL without memory. Once a process,
+ * before any other call here.
+ */
+void *vvar_create(uint64_t counter_hz);
+
+/*
+ * clock_gettime for REALTIME, MONOTONIC, MONOTONIC_RAW and BOOTTIME, from the
+ * page, so that system call and vDSO cannot disagree. 0, or -1: not one of
+ * these, ask the kernel. Any thread; takes only the page's own mutex, above
+ * which no lock is taken.
+ */
+int vvar_clock_gettime(int clock, struct timespec *ts);
+
+/* Withdraw the page and end the refresher (before fork). The next
+ * vvar_clock_gettime() starts both again. */
+void vvar_stop(void);
+
+/* For vvar.c and vvar_refresh.c only. */
+/* Take a sample and publish it, to serve for span_ns. The mutex is held. */
+void vvar_refresh(uint64_t span_ns);
+/* The page serves no more. The mutex is held. */
+void vvar_withdraw(void);
+void vvar_lock(void);
+void vvar_unlock(void);
+void vvar_wait(pthread_cond_t *condition); /* lets go of the mutex */
+/* Let the refresher run for the next two seconds. Returns for how many ns the
+ * page may serve. The mutex is held. */
+uint64_t vvar_refresher_wake(void);
+/* End the refresher; no lock is held. */
+void vvar_refresher_stop(void);
+
+#endif
