@@ -17,39 +17,46 @@
 #ifndef ELFUSE_ABI_LAYOUT_H
 #define ELFUSE_ABI_LAYOUT_H
 
+/* The assembler knows no suffixes. */
+#ifdef __ASSEMBLER__
+#define ABI_UL(x) x
+#else
+#define ABI_UL(x) x##UL
+#endif
+
 #define GUEST_PAGE_SHIFT 12
-#define GUEST_PAGE_SIZE  0x1000UL
+#define GUEST_PAGE_SIZE  ABI_UL(0x1000)
 #define GUEST_PAGE_MASK  (~(GUEST_PAGE_SIZE - 1))
 /* What one level-3 table maps. */
 #define BLOCK_SHIFT 21
-#define BLOCK_SIZE  0x200000UL
-#define BLOCK_PAGES 512UL
+#define BLOCK_SIZE  ABI_UL(0x200000)
+#define BLOCK_PAGES ABI_UL(512)
 
 #define IPA_BITS_MIN 36U
 #define IPA_BITS_MAX 48U
 
-#define IPA_DOORBELL 0x00100000UL
-#define IPA_SHIM     0x02000000UL
-#define SHIM_SIZE    0x02000000UL
+#define IPA_DOORBELL ABI_UL(0x00100000)
+#define IPA_SHIM     ABI_UL(0x02000000)
+#define SHIM_SIZE    ABI_UL(0x02000000)
 
-#define SHIM_VA          0xffff800000000000UL
-#define SHIM_AREAS_VA    0xffff800010000000UL
-#define SHIM_DOORBELL_VA 0xffff800020000000UL
-#define SHIM_POOL_VA     0xffff808000000000UL
+#define SHIM_VA          ABI_UL(0xffff800000000000)
+#define SHIM_AREAS_VA    ABI_UL(0xffff800010000000)
+#define SHIM_DOORBELL_VA ABI_UL(0xffff800020000000)
+#define SHIM_POOL_VA     ABI_UL(0xffff808000000000)
 
 /* Offsets in the shim's 32 MiB. */
-#define SHIM_IMAGE_OFF  0x00000000UL
-#define SHIM_IMAGE_MAX  0x00100000UL
-#define SHIM_TABLES_OFF 0x00100000UL
-#define SHIM_TABLES_MAX 0x00700000UL
-#define SHIM_AREAS_OFF  0x00800000UL
+#define SHIM_IMAGE_OFF  ABI_UL(0x00000000)
+#define SHIM_IMAGE_MAX  ABI_UL(0x00100000)
+#define SHIM_TABLES_OFF ABI_UL(0x00100000)
+#define SHIM_TABLES_MAX ABI_UL(0x00700000)
+#define SHIM_AREAS_OFF  ABI_UL(0x00800000)
 
 /*
  * One area for each vCPU: a guard page that EL1 does not map, then EL1's stack,
  * then at its top the frame (abi/frame.h). SP_EL1 points at the frame whenever
  * the vCPU is at EL0.
  */
-#define VCPU_AREA_SIZE 0x4000UL
+#define VCPU_AREA_SIZE ABI_UL(0x4000)
 #define VCPU_MAX       512U
 
 #endif

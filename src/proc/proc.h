@@ -12,12 +12,15 @@
 
 #include "hv/hv.h"
 #include "mm/mm.h"
+#include "proc/shim.h"
 
 /* What is per process; a vfork child will copy it as a whole. */
 typedef struct proc {
     hv_vm_t *vm;
     hv_caps_t caps;
     mm_t *mm;
+    shim_t shim;
+    _Atomic unsigned nr_vcpus; /* ids used up */
     pid_t pid;
     char *exe;  /* absolute path of the program, as /proc/self/exe shows */
     int exe_fd; /* O_PATH descriptor of it, hidden from the guest */
@@ -52,7 +55,7 @@ int proc_vm_create(proc_t *proc, const hv_options_t *hv,
 const char *proc_vm_error(void);
 
 /*
- * proc/run.c: make the calling thread's vCPU and let it come as far as the
+ * proc/thread.c: make the calling thread's vCPU and let it come as far as the
  * shim. thread->cpu is usable from here on, for proc_load() too. Errors as
  * above. thread_set_start says where EL0 begins: all other registers are 0.
  */

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every way in which a guest process ends. */
+#include "proc/proc.h"
+#include "stats.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void print_stats(const proc_t *proc)
+{
+    if (proc->show_stats)
+        stats_print(stderr);
+}
+
+_Noreturn void proc_exit(proc_t *proc, int status)
+{
+    print_stats(proc);
+    _exit(status);
+}
+
+/*
+ * No core: it would be one of elfuse, with all of its reservation, and a
+ * core_pattern that is a pipe ignores the limit but not the dumpable flag.
+ */
+static void forbid_core(void)
+{
+    const struct rlimit none = {0, 0};
+
+    setrlimit(RLIMIT_CORE, &none);
+    prctl(PR_SET_DUMPABLE, 0);
+}
+
+_Noreturn void proc_die(proc_t *proc, int signal)
+{
+    const struct sigaction standard = {.sa_handler = SIG_DFL};
+    sigset_t set;
+
+    print_stats(proc);
+    forbid_core();
+    /* SIGKILL and SIGSTOP refuse, and need none of it. */
+    sigaction(signal, &standard, NULL);
+    sigemptyset(&set);
+    sigaddset(&set, signal);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);
+    /* Its default action was not to end the process. */
+    _exit(128 + signal);
+}
+
+_Noreturn void elfuse_panic(const char *format, ...)
+{
+    va_list ap;
+    char line[512];
+    int n;
+
+    n = snprintf(line, sizeof line, "elfuse: panic: ");
+    va_start(ap, format);
+    vsnprintf(line + n, sizeof line - (size_t) n, format, ap);
+    va_end(ap);
+    fprintf(stderr, "%s\n", line);
+    forbid_core();
+    abort();
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * EL1's way in and out, and nothing else.
+ *
+ * While the vCPU is at EL0, SP_EL1 points at its frame (abi/frame.h), so an
+ * exception needs no scratch register to save the first pair; EL1's C stack
+ * grows down from the same place. A vector saves all of EL0 into the frame and
+ * rings the doorbell: a store to an IPA that is in no memory slot, which the
+ * hypervisor reports to the host. When the store completes, the host has done
+ * its part, and EL0 goes on with what the frame says then.
+ *
+ * Interrupts stay masked at EL1 (exception entry masks them; nothing unmasks).
+ */
+#include "abi/frame.h"
+#include "abi/layout.h"
+
+    .section .header, "a"
+    .quad 0x316d696873666c65 /* SHIM_MAGIC: shim_header_t */
+    .quad shim_entry
+    .quad shim_vectors
+    .quad shim_writable - SHIM_VA
+    .quad shim_end - SHIM_VA
+
+/* --- exceptions that EL0 may cause: save and ring */
+    .macro from_el0 exit
+    .balign 128
+    stp x0, x1, [sp, #FRAME_X]
+    mov w0, #\exit
+    b save
+    .endm
+
+/* --- everything else is a broken invariant; the host reports it */
+    .macro unexpected vector
+    .balign 128
+    mrs x17, tpidr_el1 /* the frame; sp may be what is broken */
+    mov w0, #\vector
+    b panic
+    .endm
+
+    .section .vectors, "ax"
+    .balign 2048
+    .global shim_vectors
+shim_vectors:
+    unexpected 0 /* EL1 with SP_EL0 */
+    unexpected 1
+    unexpected 2
+    unexpected 3
+    unexpected 4 /* EL1: synchronous, IRQ, FIQ, SError */
+    unexpected 5
+    unexpected 6
+    unexpected 7
+    from_el0 FRAME_EXIT_SYNC /* EL0, AArch64 */
+    from_el0 FRAME_EXIT_IRQ
+    unexpected 10
+    unexpected 11
+    unexpected 12 /* EL0, AArch32 */
+    unexpected 13
+    unexpected 14
+    unexpected 15
+
+    .balign 128
+save:
+    stp x2, x3, [sp, #FRAME_X + 16]
+    stp x4, x5, [sp, #FRAME_X + 32]
+    stp x6, x7, [sp, #FRAME_X + 48]
+    stp x8, x9, [sp, #FRAME_X + 64]
+    stp x10, x11, [sp, #FRAME_X + 80]
+    stp x12, x13, [sp, #FRAME_X + 96]
+    stp x14, x15, [sp, #FRAME_X + 112]
+    stp x16, x17, [sp, #FRAME_X + 128]
+    stp x18, x19, [sp, #FRAME_X + 144]
+    stp x20, x21, [sp, #FRAME_X + 160]
+    stp x22, x23, [sp, #FRAME_X + 176]
+    stp x24, x25, [sp, #FRAME_X + 192]
+    stp x26, x27, [sp, #FRAME_X + 208]
+    stp x28, x29, [sp, #FRAME_X + 224]
+    mrs x1, sp_el0
+    stp x30, x1, [sp, #FRAME_X + 240]
+    mrs x2, elr_el1
+    mrs x3, spsr_el1
+    stp x2, x3, [sp, #FRAME_ELR]
+    mrs x4, esr_el1
+    mrs x5, far_el1
+    stp x4, x5, [sp, #FRAME_ESR]
+    mrs x6, tpidr_el0
+    str x6, [sp, #FRAME_TPIDR]
+
+/* w0: why. The host reads the frame on this very PE after the exit, or after
+ * the kernel has moved its thread, so that program order suffices here. */
+ring:
+    str w0, [sp, #FRAME_EXIT]
+    ldr x1, doorbell
+    str w0, [x1]
+    ldr w2, [sp, #FRAME_TLB]
+    cbz w2, restore
+    mov x0, sp
+    bl shim_tlb_request
+    cbnz w0, ring
+
+restore:
+    ldr x6, [sp, #FRAME_TPIDR]
+    msr tpidr_el0, x6
+    ldp x2, x3, [sp, #FRAME_ELR]
+    msr elr_el1, x2
+    msr spsr_el1, x3
+    ldp x30, x1, [sp, #FRAME_X + 240]
+    msr sp_el0, x1
+    ldp x28, x29, [sp, #FRAME_X + 224]
+    ldp x26, x27, [sp, #FRAME_X + 208]
+    ldp x24, x25, [sp, #FRAME_X + 192]
+    ldp x22, x23, [sp, #FRAME_X + 176]
+    ldp x20, x21, [sp, #FRAME_X + 160]
+    ldp x18, x19, [sp, #FRAME_X + 144]
+    ldp x16, x17, [sp, #FRAME_X + 128]
+    ldp x14, x15, [sp, #FRAME_X + 112]
+    ldp x12, x13, [sp, #FRAME_X + 96]
+    ldp x10, x11, [sp, #FRAME_X + 80]
+    ldp x8, x9, [sp, #FRAME_X + 64]
+    ldp x6, x7, [sp, #FRAME_X + 48]
+    ldp x4, x5, [sp, #FRAME_X + 32]
+    ldp x2, x3, [sp, #FRAME_X + 16]
+    ldp x0, x1, [sp, #FRAME_X]
+    eret
+
+/* A new vCPU, sp at its frame: say so, once more if the host wants to. */
+    .global shim_entry
+shim_entry:
+    mov x0, sp
+    bl shim_ready
+    mov w0, #FRAME_EXIT_READY
+    str w0, [sp, #FRAME_EXIT]
+    ldr x1, doorbell
+    str w0, [x1]
+    ldr x2, [sp, #FRAME_X + 8 * READY_AGAIN]
+    cbnz x2, shim_entry
+    ldr w2, [sp, #FRAME_TLB]
+    cbz w2, restore
+    mov x0, sp
+    bl shim_tlb_request
+    cbnz w0, ring
+    b restore
+
+/* w0: the vector's number, x17: the frame. EL1's registers go into it. */
+panic:
+    stp x2, x3, [x17, #FRAME_X + 16]
+    stp x4, x5, [x17, #FRAME_X + 32]
+    stp x6, x7, [x17, #FRAME_X + 48]
+    stp x8, x9, [x17, #FRAME_X + 64]
+    stp x10, x11, [x17, #FRAME_X + 80]
+    stp x12, x13, [x17, #FRAME_X + 96]
+    stp x14, x15, [x17, #FRAME_X + 112]
+    stp x18, x19, [x17, #FRAME_X + 144]
+    stp x20, x21, [x17, #FRAME_X + 160]
+    stp x22, x23, [x17, #FRAME_X + 176]
+    stp x24, x25, [x17, #FRAME_X + 192]
+    stp x26, x27, [x17, #FRAME_X + 208]
+    stp x28, x29, [x17, #FRAME_X + 224]
+    mov x2, sp
+    stp x30, x2, [x17, #FRAME_X + 240]
+    mrs x2, elr_el1
+    mrs x3, spsr_el1
+    stp x2, x3, [x17, #FRAME_ELR]
+    mrs x2, esr_el1
+    mrs x3, far_el1
+    stp x2, x3, [x17, #FRAME_ESR]
+    stp x0, x1, [x17, #FRAME_X]
+    mov w0, #FRAME_EXIT_PANIC
+    str w0, [x17, #FRAME_EXIT]
+    ldr x1, doorbell
+    str w0, [x1]
+1:  wfi
+    b 1b
+
+    .balign 8
+doorbell:
+    .quad SHIM_DOORBELL_VA
