@@ -27,6 +27,7 @@
 #define ANON    (MAP_PRIVATE | MAP_ANONYMOUS)
 #define LAZY    (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 #define BAD_PTR ((void *) -PAGE) /* beyond every user space */
+#define NO_PAGE ((void *) 8)     /* in user space, never mapped */
 #define GOOD(p) ((p) != MAP_FAILED)
 
 #ifndef MAP_FIXED_NOREPLACE
