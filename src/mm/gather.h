@@ -35,7 +35,9 @@ typedef struct gather {
     uint32_t kind; /* enum tlb_kind, growing */
     int nr_ranges; /* past TLB_RANGES it becomes TLB_ALL */
     tlb_range_t range[TLB_RANGES];
-    uint64_t low, high;    /* envelope of everything revoked */
+    uint64_t low, high; /* envelope of everything revoked */
+    uint32_t tables;    /* unlinked, chained by table_meta_t.next */
+    uint64_t tables_low, tables_high; /* addresses that they served */
     struct revoked *frees; /* what gather_finish puts on the revoking list */
 } gather_t;
 
@@ -43,8 +45,11 @@ void gather_begin(gather_t *g, struct mm *mm, struct mm_cpu *cpu);
 /* Valid entries of [start, end) were changed or removed. Adjacent ranges join.
  */
 void gather_range(gather_t *g, uint64_t start, uint64_t end);
-/* A table with that pool index was unlinked. */
-void gather_free_table(gather_t *g, uint32_t table);
+/* The edit concerns [start, end), whether valid entries change or not. */
+void gather_cover(gather_t *g, uint64_t start, uint64_t end);
+/* A table with that pool index, for [start, start + size), was unlinked. */
+void gather_free_table(gather_t *g, uint32_t table, uint64_t start,
+                       uint64_t size);
 /* A reference to an object mapping, and with it host pages, is given up. */
 void gather_free_object(gather_t *g, struct object *object, uint64_t host,
                         uint64_t size);
@@ -52,6 +57,13 @@ void gather_free_object(gather_t *g, struct object *object, uint64_t host,
 void gather_drop_backing(gather_t *g, uint64_t start, uint64_t end);
 void gather_finish(gather_t *g);
 void gather_finish_now(gather_t *g);
+
+/* The list itself. NULL: no memory. */
+struct revoking *revoking_create(void);
+/* Free what waits for nothing any more; mm->lock is held. */
+void revoking_collect(struct mm *mm, struct mm_cpu *cpu);
+/* True when mm_after_exit has something to look at. Any thread. */
+bool revoking_pending(const struct mm *mm);
 
 /* True while some unfinished invalidation covers part of [start, end). */
 bool gather_revoking(struct mm *mm, uint64_t start, uint64_t end);

@@ -14,6 +14,8 @@
 
 #include <stdint.h>
 
+#include "abi/pte.h"
+
 struct mm;
 struct mm_cpu;
 struct vma;
@@ -29,5 +31,12 @@ int materialise_fault(struct mm *mm, struct mm_cpu *cpu, struct vma *vma,
 /* Exactly the pages of [start, end), all inside vma: host access, POPULATE. */
 int materialise_range(struct mm *mm, struct mm_cpu *cpu, struct vma *vma,
                       uint64_t start, uint64_t end);
+
+/*
+ * The level-3 table of v's block, in which every entry that is not present says
+ * whether its private anonymous backing is zero; the block counts as dirty from
+ * now on. NULL: no memory.
+ */
+_Atomic pte_t *materialise_table(struct mm *mm, uint64_t v);
 
 #endif

@@ -16,6 +16,7 @@
 #ifndef ELFUSE_MM_SPAN_H
 #define ELFUSE_MM_SPAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -57,6 +58,11 @@ int span_get(struct mm *mm, struct mm_cpu *cpu, uint64_t addr, size_t len,
              enum span_access access, struct iovec *iov, int max,
              span_set_t *set);
 void span_put(struct mm_cpu *cpu, span_set_t *set);
+/*
+ * Does a registered span of any thread overlap [start, end)? For whoever frees
+ * memory, after its descriptors were made invalid; see gather.c. mm->lock.
+ */
+bool span_overlaps(struct mm *mm, uint64_t start, uint64_t end);
 
 /*
  * elfuse's own copies. All or nothing in the return value (0 or -EFAULT), as

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The guest's address space as a whole: made here, locked here.
+ */
+#include "mm/mm.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "mm/internal.h"
+#include "mm/tablepool.h"
+#include "proc/proc.h" /* elfuse_panic only */
+#include "stats.h"
+
+static _Thread_local char error_text[160];
+
+const char *mm_error(void)
+{
+    return error_text;
+}
+
+static int fail(int error, const char *what)
+{
+    snprintf(error_text, sizeof(error_text), "%s: %s", what, strerror(-error));
+    return error;
+}
+
+/* Layout, as Linux's arch_pick_mmap_layout and its callers choose it, for a
+ * user space of mm->task_size. */
+#define MMAP_MIN        0x10000UL
+#define MMAP_RND_BITS   18 /* arm64's default */
+#define STACK_RND_PAGES 0x3ffffUL
+#define STACK_GUARD_GAP (256UL << GUEST_PAGE_SHIFT)
+#define STACK_GAP_MIN   (128UL << 20)
+
+static uint64_t random_pages(const mm_t *mm, uint64_t mask)
+{
+    uint64_t random = 0;
+
+    if (!mm->randomise ||
+        getrandom(&random, sizeof(random), 0) != (ssize_t) sizeof(random))
+        return 0;
+    return (random & mask) << GUEST_PAGE_SHIFT;
+}
+
+static void pick_layout(mm_t *mm)
+{
+    uint64_t random = random_pages(mm, (1UL << MMAP_RND_BITS) - 1);
+    uint64_t gap = mm->limit_stack.rlim_cur, pad = STACK_GUARD_GAP;
+    uint64_t gap_max = mm->task_size / 6 * 5;
+
+    if (mm->randomise)
+        pad += STACK_RND_PAGES << GUEST_PAGE_SHIFT;
+    if (gap + pad > gap)
+        gap += pad;
+    if (gap < STACK_GAP_MIN)
+        gap = STACK_GAP_MIN;
+    if (gap > gap_max)
+        gap = gap_max;
+    mm->mmap_min = MMAP_MIN;
+    mm->stack_top = mm->task_size - random_pages(mm, STACK_RND_PAGES);
+    mm->mmap_base = (mm->task_size - gap - random) & GUEST_PAGE_MASK;
+    mm->elf_dyn_base = (mm->task_size / 3 * 2 + random) & GUEST_PAGE_MASK;
+}
+
+static int get_limits(mm_t *mm)
+{
+    if (getrlimit(RLIMIT_AS, &mm->limit_as) ||
+        getrlimit(RLIMIT_DATA, &mm->limit_data) ||
+        getrlimit(RLIMIT_STACK, &mm->limit_stack) ||
+        getrlimit(RLIMIT_MEMLOCK, &mm->limit_memlock))
+        return -errno;
+    return 0;
+}
+
+/* The parts that hold state. Nothing is torn down on failure: the process is
+ * about to end. */
+static int make_parts(mm_t *mm, unsigned task_bits)
+{
+    int error;
+
+    mm->space = hostspace_create(mm->caps.host_page, task_bits, &mm->task_size);
+    if (!mm->space)
+        return fail(-ENOMEM, "cannot reserve the guest's address space");
+    mm->windows = windows_create(mm->caps.ipa_bits, mm->caps.max_slots,
+                                 (uintptr_t) mm->space->base, mm->space->size);
+    mm->dirty = dirty_map_create(mm->task_size >> BLOCK_SHIFT);
+    mm->revoking = revoking_create();
+    if (!mm->windows || !mm->dirty || !mm->revoking)
+        return fail(-ENOMEM, "cannot make the memory tables");
+    error = table_pool_create(mm);
+    if (error)
+        return fail(error, "cannot make the page-table pool");
+    return 0;
+}
+
+int mm_create(hv_vm_t *vm, const hv_caps_t *caps, const mm_options_t *opt,
+              mm_t **out)
+{
+    mm_t *mm = calloc(1, sizeof(*mm));
+    int error;
+
+    if (!mm)
+        return fail(-ENOMEM, "cannot make the address space");
+    pthread_mutex_init(&mm->lock, NULL);
+    mm->vm = vm;
+    mm->caps = *caps;
+    mm->randomise = opt->randomise;
+    RB_INIT(&mm->vmas);
+    error = get_limits(mm);
+    if (error) {
+        free(mm);
+        return fail(error, "cannot read the resource limits");
+    }
+    error = make_parts(mm, opt->task_bits);
+    if (error)
+        return error;
+    pick_layout(mm);
+    *out = mm;
+    return 0;
+}
+
+void mm_cpu_init(mm_t *mm, mm_cpu_t *cpu, vcpu_frame_t *frame)
+{
+    mm_lock(mm);
+    cpu->frame = frame;
+    cpu->tlb_sequence = cpu->tlb_seen = frame ? frame->tlb.sequence : 0;
+    /* Once without a frame, for the loader, and again with one. */
+    for (unsigned i = 0; i < mm->nr_cpus; i++) {
+        if (mm->cpus[i] == cpu) {
+            mm_unlock(mm);
+            return;
+        }
+    }
+    if (mm->nr_cpus == VCPU_MAX)
+        elfuse_panic("mm: more than %u threads", VCPU_MAX);
+    mm->cpus[mm->nr_cpus++] = cpu;
+    mm_unlock(mm);
+}
+
+void mm_lock(mm_t *mm)
+{
+    int error = pthread_mutex_lock(&mm->lock);
+
+    if (error)
+        elfuse_panic("mm: cannot take the memory lock: %s", strerror(error));
+    /* Draining EL1's rings comes here. */
+}
+
+void mm_unlock(mm_t *mm)
+{
+    int error = pthread_mutex_unlock(&mm->lock);
+
+    if (error)
+        elfuse_panic("mm: cannot release the memory lock: %s", strerror(error));
+}
+
+void mm_after_exit(mm_t *mm, mm_cpu_t *cpu)
+{
+    /* Nothing asked for since the last look, and nothing held by a span. */
+    if (!revoking_pending(mm))
+        return;
+    mm_lock(mm);
+    cpu->tlb_seen = cpu->tlb_sequence;
+    revoking_collect(mm, cpu);
+    mm_unlock(mm);
+}
+
+uint64_t mm_ttbr0(const mm_t *mm)
+{
+    return mm->pool->ipa;
+}
+
+uint64_t mm_pool_ipa(const mm_t *mm)
+{
+    return mm->pool->ipa;
+}
+
+uint64_t mm_pool_size(const mm_t *mm)
+{
+    return mm->pool->size;
+}
+
+uint64_t mm_task_size(const mm_t *mm)
+{
+    return mm->task_size;
+}
+
+uint64_t mm_stack_top(const mm_t *mm)
+{
+    return mm->stack_top;
+}
+
+uint64_t mm_elf_dyn_base(const mm_t *mm)
+{
+    return mm->elf_dyn_base;
+}
+
+mm_image_t *mm_image(mm_t *mm)
+{
+    return &mm->image;
+}
