@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define GATHER_US 300
+
 /* The streams of the program that runs; [0] is its standard input. */
 static pump_t pumps[3];
 static int ports[3] = {-1, -1, -1};
@@ -335,6 +337,10 @@ static int serve(streams_t *s, int child_signals)
             if (entries[2 + i].revents)
                 pump_move(&pumps[i]);
         }
+        /* A program that writes little at a time would wake us, and we the
+         * host, for every piece: let some gather. */
+        if (entries[3].revents || entries[4].revents)
+            usleep(GATHER_US);
         if (entries[1].revents) {
             for (const char *text; (text = ctl_next(false));)
                 job_message(text);

@@ -34,20 +34,29 @@ void pump_poll(const pump_t *pump, struct pollfd *entry)
     }
 }
 
+/* Takes in what is there, up to a buffer full: a port gives at most a page at
+ * a time, and handing on single pages costs a wake-up each. */
 static void pump_fill(pump_t *pump)
 {
-    uint64_t left = pump->limit - pump->moved;
-    size_t want = sizeof pump->buffer;
-    if (left < want)
-        want = (size_t) left;
-    ssize_t got = want ? read(pump->from, pump->buffer, want) : 0;
-    if (got > 0) {
+    pump->head = pump->tail = 0;
+    while (pump->tail < sizeof pump->buffer) {
+        uint64_t left = pump->limit - pump->moved;
+        size_t want = sizeof pump->buffer - pump->tail;
+        if (left < want)
+            want = (size_t) left;
+        ssize_t got =
+            want ? read(pump->from, pump->buffer + pump->tail, want) : 0;
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0 && errno == EAGAIN)
+            break;
+        if (got <= 0) {
+            /* A terminal whose last user has gone gives EIO. */
+            pump->from = -1;
+            break;
+        }
         pump->moved += (uint64_t) got;
-        pump->head = 0;
-        pump->tail = (size_t) got;
-    } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-        /* A terminal whose last user has gone gives EIO. */
-        pump->from = -1;
+        pump->tail += (size_t) got;
     }
 }
 

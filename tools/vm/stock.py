@@ -32,7 +32,7 @@ BUSYBOX_SUITE = "bookworm"
 # what it depends on. A name the kernel has built in is passed over.
 MODULES = {
     "base": ("virtio_pci", "virtio_console", "9pnet_virtio", "9p"),
-    "root": ("virtio_blk", "squashfs", "erofs", "crc32c_generic", "ext4",
+    "root": ("crc32c_generic", "virtio_blk", "squashfs", "erofs", "ext4",
              "overlay"),
 }
 # Raise when the layout of what is kept in the cache changes.
