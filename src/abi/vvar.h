@@ -14,11 +14,11 @@
  * The coarse clocks are not here: Linux promises that they agree with the time
  * stamps of files, so only the kernel can tell them.
  *
- * Seqlock. The writer (one at a time, under a mutex): seq becomes odd (relaxed)
- * - release fence - fields (relaxed) - seq becomes even (release). The reader:
- * seq (acquire: pairs with the writer's last store) - fields (relaxed) -
- * acquire fence (pairs with the release fence: whoever sees a new field sees
- * seq odd or changed) - seq again (relaxed). A reader that meets a writer does
+ * Seqlock. The writer (one at a time, under a mutex): seq becomes odd
+ * (relaxed), fields (each a release), seq becomes even (release). The reader:
+ * seq (acquire: pairs with the writer's last store), fields (each an acquire,
+ * pairs with the release of that field: whoever sees a new one will see seq
+ * odd, or further on), seq again (relaxed). A reader that meets a writer does
  * not spin: it falls to the system call, which sleeps on the writer's mutex.
  */
 #ifndef ELFUSE_ABI_VVAR_H
@@ -122,14 +122,13 @@ static inline bool vvar_read(const vvar_page_t *page, int line, int64_t *sec,
     if ((seq & 1) != 0)
         return false;
     vvar_base_t base;
-    uint64_t cycles = __atomic_load_n(&page->cycles, __ATOMIC_RELAXED);
-    uint64_t span = __atomic_load_n(&page->span, __ATOMIC_RELAXED);
+    uint64_t cycles = __atomic_load_n(&page->cycles, __ATOMIC_ACQUIRE);
+    uint64_t span = __atomic_load_n(&page->span, __ATOMIC_ACQUIRE);
     uint64_t mult =
-        __atomic_load_n(&page->mult[line == VVAR_RAW], __ATOMIC_RELAXED);
-    base.sec = __atomic_load_n(&page->base[line].sec, __ATOMIC_RELAXED);
-    base.frac = __atomic_load_n(&page->base[line].frac, __ATOMIC_RELAXED);
+        __atomic_load_n(&page->mult[line == VVAR_RAW], __ATOMIC_ACQUIRE);
+    base.sec = __atomic_load_n(&page->base[line].sec, __ATOMIC_ACQUIRE);
+    base.frac = __atomic_load_n(&page->base[line].frac, __ATOMIC_ACQUIRE);
     uint64_t count = vvar_counter();
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
     if (__atomic_load_n(&page->seq, __ATOMIC_RELAXED) != seq)
         return false;
     /* A counter a little behind the anchor's reads as the anchor itself. */

@@ -44,35 +44,32 @@ void *vvar_create(uint64_t counter_hz)
 }
 
 /*
- * The page becomes odd, and only then is the counter read: whoever still used
- * the old lines had read a smaller count. A load of the counter is no memory
- * access, so it takes a DSB to order it after the store; the ISB is
- * vvar_counter()'s. The release fence pairs with the acquire fence of
- * vvar_read().
+ * The page becomes odd (relaxed: the releases of the fields order it before
+ * them), and only then is the counter read: whoever still used the old lines
+ * had read a smaller count. Reading the counter is no memory access, so it
+ * takes a DSB to order it after the store; the ISB is vvar_counter()'s.
  */
 static void write_begin(void)
 {
     uint32_t seq = __atomic_load_n(&page->seq, __ATOMIC_RELAXED);
     __atomic_store_n(&page->seq, seq + 1, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
 #ifdef __aarch64__
     __asm__ volatile("dsb ish" ::: "memory");
 #endif
 }
 
-/* The fields, relaxed: readers check seq; then seq, release: pairs with the
- * first load of vvar_read(). */
+/* All releases: they pair with the acquires of vvar_read(). */
 static void write_end(const vvar_page_t *line, uint64_t span)
 {
-    __atomic_store_n(&page->cycles, line->cycles, __ATOMIC_RELAXED);
-    __atomic_store_n(&page->span, span, __ATOMIC_RELAXED);
+    __atomic_store_n(&page->cycles, line->cycles, __ATOMIC_RELEASE);
+    __atomic_store_n(&page->span, span, __ATOMIC_RELEASE);
     for (int i = 0; i < 2; i++)
-        __atomic_store_n(&page->mult[i], line->mult[i], __ATOMIC_RELAXED);
+        __atomic_store_n(&page->mult[i], line->mult[i], __ATOMIC_RELEASE);
     for (int i = 0; i < VVAR_CLOCKS; i++) {
         __atomic_store_n(&page->base[i].sec, line->base[i].sec,
-                         __ATOMIC_RELAXED);
+                         __ATOMIC_RELEASE);
         __atomic_store_n(&page->base[i].frac, line->base[i].frac,
-                         __ATOMIC_RELAXED);
+                         __ATOMIC_RELEASE);
     }
     uint32_t seq = __atomic_load_n(&page->seq, __ATOMIC_RELAXED);
     __atomic_store_n(&page->seq, seq + 1, __ATOMIC_RELEASE);
