@@ -142,9 +142,10 @@ static void apply_option(options_t *opt, int c, char **argv)
     case ':':
         die(STATUS_ELFUSE, "option %s needs an argument", argv[optind - 1]);
     default:
-        /* A cluster of short options stays at the same argv element. */
+        if (optopt > 0 && optopt < OPT_HELP)
+            die(STATUS_ELFUSE, "bad option -%c (see elfuse --help)", optopt);
         die(STATUS_ELFUSE, "bad option %s (see elfuse --help)",
-            optopt != 0 && optopt < 256 ? argv[optind] : argv[optind - 1]);
+            argv[optind - 1]);
     }
 }
 

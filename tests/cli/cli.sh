@@ -1,0 +1,271 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# cli.sh ELFUSE: the command line of elfuse, errors and statuses, as TAP. Runs
+# on an arm64 Linux with /dev/kvm, as root, in busybox's or any POSIX shell.
+# Needs busybox for a program to run.
+elfuse=${1:?usage: cli.sh ELFUSE}
+case $elfuse in
+/*) ;;
+*) elfuse=$PWD/$elfuse ;;
+esac
+busybox=$(command -v busybox) || {
+    echo "Bail out! no busybox here"
+    exit 1
+}
+dir=$(mktemp -d) || exit 1
+trap 'test ! -e /dev/kvm.away || mv -f /dev/kvm.away /dev/kvm; cd /; rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+
+tests=0
+failures=0
+
+# ok NAME STATUS-OF-CONDITION
+ok() {
+    tests=$((tests + 1))
+    if [ "$2" -eq 0 ]; then
+        echo "ok $tests - $1"
+    else
+        failures=$((failures + 1))
+        echo "not ok $tests - $1"
+        echo "# status $status, standard error:"
+        sed 's/^/# /' "$dir/err"
+    fi
+}
+
+skip() {
+    tests=$((tests + 1))
+    echo "ok $tests - $1 # SKIP $2"
+}
+
+# Run elfuse with these arguments: sets $status, leaves out and err.
+run() {
+    "$elfuse" "$@" >"$dir/out" 2>"$dir/err" </dev/null
+    status=$?
+}
+
+# One line on standard error that begins "elfuse: " and holds the words.
+says() {
+    [ "$(wc -l <"$dir/err")" -eq 1 ] && grep -q "^elfuse: .*$1" "$dir/err" &&
+        [ ! -s "$dir/out" ]
+}
+
+# refuses NAME STATUS WORDS ARGUMENTS...: this status, this one line.
+refuses() {
+    name=$1 want=$2 words=$3
+    shift 3
+    run "$@"
+    [ "$status" -eq "$want" ] && says "$words"
+    ok "$name" $?
+}
+
+# gives NAME STATUS OUTPUT ARGUMENTS...
+gives() {
+    name=$1 want=$2 output=$3
+    shift 3
+    run "$@"
+    [ "$status" -eq "$want" ] && [ "$(cat "$dir/out")" = "$output" ] &&
+        [ ! -s "$dir/err" ]
+    ok "$name" $?
+}
+
+# --- files to refuse
+
+# le BYTES NUMBER...: little-endian numbers
+# shellcheck disable=SC2059 # the format is an octal escape made here
+le() {
+    n=$1
+    shift
+    for v; do
+        i=0
+        while [ $i -lt "$n" ]; do
+            printf "\\$(printf %03o $((v & 255)))"
+            v=$((v >> 8)) i=$((i + 1))
+        done
+    done
+}
+
+# ehdr CLASS DATA TYPE MACHINE PHNUM [PHOFF]
+ehdr() {
+    printf '\177ELF'
+    le 1 "$1" "$2" 1 0
+    le 8 0
+    le 2 "$3" "$4"
+    le 4 1
+    le 8 4194560 "${6:-64}" 0
+    le 4 0
+    le 2 64 56 "$5" 64 0 0
+}
+
+# phdr TYPE FLAGS OFFSET ADDRESS FILESZ MEMSZ
+phdr() {
+    le 4 "$1" "$2"
+    le 8 "$3" "$4" "$4" "$5" "$6" 4096
+}
+
+load() {
+    phdr 1 5 0 $((0x400000)) 256 256
+}
+
+# file NAME: standard input becomes an executable file of at least 256 bytes
+file() {
+    cat >"$1"
+    head -c 256 /dev/zero >>"$1"
+    chmod 755 "$1"
+}
+
+{ ehdr 2 1 2 62 1; load; } | file x86
+{ ehdr 1 1 2 40 1; load; } | file arm32
+{ ehdr 1 1 2 183 1; load; } | file ilp32
+{ ehdr 2 2 2 $((183 << 8)) 1; load; } | file big-endian
+{ ehdr 2 1 1 183 1; load; } | file object
+{ ehdr 2 1 2 183 1 $((1 << 40)); load; } | file far-phdrs
+{ ehdr 2 1 2 183 0; } | file no-phdrs
+{ ehdr 2 1 2 183 1; phdr 4 4 0 0 0 0; } | file no-load
+{ ehdr 2 1 2 183 1; phdr 1 5 0 $((0x400000)) 65536 65536; } | file cut
+{ ehdr 2 1 2 183 1; phdr 1 5 0 $((0x400000)) 0 -1; } | file huge
+{ ehdr 2 1 2 183 1; phdr 1 5 0 $((0x400000)) 64 32; } | file shrinking
+{ ehdr 2 1 2 183 1; phdr 1 5 1 $((0x400000)) 64 64; } | file askew
+{ ehdr 2 1 3 183 2; load; phdr 3 4 176 0 28 28
+  printf '/lib/ld-linux-aarch64.so.1\0\0'; } | file dynamic
+printf '\177ELF' >short && chmod 755 short
+: >empty && chmod 755 empty
+printf '#!/bin/sh\nexit 0\n' >script && chmod 755 script
+echo 'plain text' >text && chmod 755 text
+echo 'plain text' >data
+mkdir folder
+
+# --- the command line itself
+
+run --help
+[ $status -eq 0 ] && [ ! -s err ] && grep -q '^Usage: elfuse ' out
+ok "--help" $?
+[ "$(wc -l <out)" -le 24 ] && ! grep -q '.\{81\}' out
+ok "--help fits a screen" $?
+missing=0
+for option in strace stats verbose sysroot help version ipa-bits no-sve \
+    no-pauth; do
+    grep -q -- "--$option" out || missing=1
+done
+ok "--help names every option" $missing
+run --version
+[ $status -eq 0 ] && [ ! -s err ] && grep -q '^elfuse [0-9.]*$' out
+ok "--version" $?
+"$elfuse" --help >/dev/full 2>err
+[ $? -eq 125 ] && grep -q '^elfuse: ' err
+ok "--help on a full disk" $?
+
+refuses "no program" 125 "no program given"
+refuses "no program after --" 125 "no program given" --
+refuses "unknown option" 125 "--frobnicate" --frobnicate "$busybox"
+refuses "unknown short option" 125 "-x" -x "$busybox"
+refuses "option that takes no value" 125 "--strace" --strace=1 "$busybox"
+refuses "option without its value" 125 "needs an argument" --sysroot
+refuses "--ipa-bits with words" 125 "is not a number" --ipa-bits many x
+refuses "--ipa-bits too small" 125 "is not a number" --ipa-bits 35 x
+refuses "--ipa-bits too large" 125 "is not a number" --ipa-bits 49 x
+
+# --- programs that are not there or cannot be run
+
+refuses "no such name" 127 "no-such-program: not found in PATH" no-such-program
+refuses "no such path" 127 "./none: No such file" ./none
+refuses "path through a file" 127 "Not a directory" ./text/x
+refuses "empty name" 127 "" ""
+refuses "a directory" 126 "Permission denied" ./folder
+refuses "not executable" 126 "Permission denied" ./data
+refuses "empty file" 126 "empty" ./empty
+refuses "plain text" 126 "not an ELF file" ./text
+refuses "a script" 126 "script" ./script
+refuses "four bytes" 126 "truncated" ./short
+refuses "x86-64" 126 "wrong architecture.*x86-64" ./x86
+refuses "32-bit Arm" 126 "wrong architecture.*32-bit Arm" ./arm32
+refuses "ILP32" 126 "32-bit" ./ilp32
+refuses "big-endian" 126 "big-endian" ./big-endian
+refuses "an object file" 126 "ELF type 1" ./object
+refuses "program headers beyond the end" 126 "truncated" ./far-phdrs
+refuses "no program headers" 126 "no program headers" ./no-phdrs
+refuses "nothing to load" 126 "no loadable segment" ./no-load
+refuses "segment beyond the end" 126 "truncated" ./cut
+refuses "segment of 2^64 - 1 bytes" 126 "outside user space" ./huge
+refuses "segment larger in the file" 126 "more bytes in the file" ./shrinking
+refuses "segment askew" 126 "differ within the page" ./askew
+refuses "a dynamic program" 126 "/lib/ld-linux-aarch64.so.1" ./dynamic
+
+# --- PATH
+
+mkdir p1 p2 p3
+cp text p1/prog && chmod 644 p1/prog
+mkdir p2/prog
+cp x86 p3/prog
+saved=$PATH
+PATH=$dir/none:$dir/p1:$dir/p2:$saved
+export PATH
+refuses "PATH: only what cannot be executed" 126 "Permission denied" prog
+PATH=$dir/p1:$dir/p2:$dir/p3:$saved
+refuses "PATH: passes over what cannot be executed" 126 "p3/prog.*x86-64" prog
+cd p3 || exit 1
+PATH=$dir/p1::$saved
+refuses "PATH: an empty element is the current directory" 126 "x86-64" prog
+cd .. || exit 1
+PATH=$saved
+export PATH
+
+# --- a program runs
+
+gives "a program by its path" 0 "hello" "$busybox" echo hello
+gives "a program by its name" 0 "hello" busybox echo hello
+gives "-- ends the options" 0 "hello" -- busybox echo hello
+gives "the program's options are its own" 0 "--help -x" busybox echo --help -x
+gives "status 1" 1 "" busybox false
+gives "status 42" 42 "" busybox sh -c 'exit 42'
+gives "status 255" 255 "" busybox sh -c 'exit 255'
+gives "status 125 is the program's" 125 "" busybox sh -c 'exit 125'
+gives "--ipa-bits 36" 0 "hello" --ipa-bits 36 busybox echo hello
+gives "--no-sve --no-pauth" 0 "hello" --no-sve --no-pauth busybox echo hello
+for signal in 1 6 9 11 13 15; do
+    # A shell of its own: it prints nothing of the death then.
+    "$busybox" sh -c '"$@" 2>/dev/null; exit $?' - "$elfuse" busybox sh -c \
+        "kill -$signal \$\$" >out 2>err
+    status=$?
+    [ $status -eq $((128 + signal)) ]
+    ok "death by signal $signal" $?
+done
+ln -s "$busybox" echo
+gives "argv[0] is what was typed" 0 "linked" ./echo linked
+FOO=bar
+export FOO
+gives "the environment is passed on" 0 "bar" busybox printenv FOO
+run --stats busybox true
+[ $status -eq 0 ] && grep -q 'system calls' err
+ok "--stats prints counters" $?
+run --strace busybox true
+[ $status -eq 0 ] && grep -q 'exit_group(0)' err
+ok "--strace prints calls" $?
+"$elfuse" busybox echo closed >&- 2>err
+status=$?
+[ $status -eq 1 ]
+ok "standard output is closed" $?
+"$elfuse" busybox readlink /proc/self/fd/0 <&- >out 2>err
+status=$?
+[ $status -eq 1 ] && [ ! -s out ]
+ok "standard input is closed, and nothing of elfuse's is there instead" $?
+
+# --- machines that will not do
+
+if [ -w /dev/kvm ] && [ "$(id -u)" -eq 0 ]; then
+    mv /dev/kvm /dev/kvm.away
+    refuses "no /dev/kvm" 125 "/dev/kvm" busybox true
+    : >/dev/kvm
+    refuses "/dev/kvm is something else" 125 "/dev/kvm" busybox true
+    rm -f /dev/kvm
+    ln -s /dev/null /dev/kvm
+    refuses "/dev/kvm is another device" 125 "/dev/kvm" busybox true
+    rm -f /dev/kvm
+    mv /dev/kvm.away /dev/kvm
+    gives "/dev/kvm is back" 0 "hello" busybox echo hello
+else
+    skip "no /dev/kvm" "must be root to take /dev/kvm away"
+fi
+refuses "the program's faults come first" 126 "x86-64" ./x86
+
+echo "1..$tests"
+[ $failures -eq 0 ]
