@@ -2,6 +2,7 @@
 #include "proc/vvar.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -25,9 +26,11 @@ void vvar_unlock(void)
     pthread_mutex_unlock(&mutex);
 }
 
-void vvar_wait(pthread_cond_t *condition)
+bool vvar_wait(pthread_cond_t *condition, const struct timespec *until)
 {
-    pthread_cond_wait(condition, &mutex);
+    if (until == NULL)
+        return pthread_cond_wait(condition, &mutex) == 0;
+    return pthread_cond_timedwait(condition, &mutex, until) == 0;
 }
 
 void *vvar_create(uint64_t counter_hz)
@@ -159,6 +162,14 @@ int vvar_clock_gettime(int clock, struct timespec *ts)
     ts->tv_sec = sec;
     ts->tv_nsec = (long) nsec;
     return 0;
+}
+
+void vvar_clock_was_set(void)
+{
+    vvar_lock();
+    if (page != NULL && track.started)
+        vvar_refresh(vvar_refresher_wake());
+    vvar_unlock();
 }
 
 void vvar_stop(void)

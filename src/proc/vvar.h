@@ -2,8 +2,8 @@
 /*
  * The clock page (abi/vvar.h) of this process. It serves nothing until somebody
  * asks for a clock by a system call: then it is filled, and a refresher thread
- * renews its anchors every 250 ms and at once when CLOCK_REALTIME is set. Every
- * two seconds the page is withdrawn and the refresher sleeps for good, until
+ * renews its anchors every 250 ms, so that a step of CLOCK_REALTIME shows as
+ * soon. After two seconds the page is withdrawn and the refresher sleeps, until
  * the next system call: a program that no longer asks costs nothing, one that
  * does pays an exit in two seconds.
  *
@@ -14,6 +14,7 @@
 #define ELFUSE_PROC_VVAR_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
@@ -33,6 +34,9 @@ void *vvar_create(uint64_t counter_hz);
  */
 int vvar_clock_gettime(int clock, struct timespec *ts);
 
+/* This process has set CLOCK_REALTIME itself: let it see so at once. */
+void vvar_clock_was_set(void);
+
 /* Withdraw the page and end the refresher (before fork). The next
  * vvar_clock_gettime() starts both again. */
 void vvar_stop(void);
@@ -44,7 +48,9 @@ void vvar_refresh(uint64_t span_ns);
 void vvar_withdraw(void);
 void vvar_lock(void);
 void vvar_unlock(void);
-void vvar_wait(pthread_cond_t *condition); /* lets go of the mutex */
+/* Lets go of the mutex and sleeps until signalled; with `until`, at most until
+ * that CLOCK_MONOTONIC time: false when it came. */
+bool vvar_wait(pthread_cond_t *condition, const struct timespec *until);
 /* Let the refresher run for the next two seconds. Returns for how many ns the
  * page may serve. The mutex is held. */
 uint64_t vvar_refresher_wake(void);

@@ -2,25 +2,21 @@
 /*
  * The thread that renews the clock page's anchors. It exists from the first
  * clock that a program reads, and sleeps without a time limit unless one was
- * asked for in the last two seconds. All signals are blocked in it.
+ * asked for in the last two seconds. All signals are blocked in it, and it has
+ * no descriptor: a step of CLOCK_REALTIME is seen at the next anchor.
  */
-#include <errno.h>
-#include <limits.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "abi/vvar.h"
 #include "proc/vvar.h"
 #include "proc/vvar_track.h"
-#include "sys/sys.h"
 
 /* The page is withdrawn after so many anchors that nobody asked for by a call.
- * Shorter than the page's span, so that the page does not run out by itself. */
+ */
 #define IDLE_PERIODS 8
 
 /* Protected by the page's mutex. */
@@ -30,35 +26,23 @@ static struct {
     bool failed; /* no thread to be had: not tried again */
     bool stop;
     unsigned periods; /* anchors still to be renewed */
-    int timer;        /* -1: none; steps then show after a period */
-} refresher = {.timer = -1};
+    pthread_cond_t wanted;
+} refresher;
 
-static pthread_cond_t wanted = PTHREAD_COND_INITIALIZER;
-
-/* Make the descriptor readable when CLOCK_REALTIME is set; the time itself
- * never comes. */
-static void arm_timer(int timer)
+/* Sleep until the next anchor is due; returns early when stopped. */
+static void wait_period(void)
 {
-    const struct itimerspec never = {.it_value.tv_sec = INT_MAX};
+    struct timespec until;
 
-    /* ECANCELED says that a step came just now: arm again. */
-    while (timerfd_settime(timer, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET,
-                           &never, NULL) != 0 &&
-           errno == ECANCELED)
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long) VVAR_PERIOD_NS;
+    if (until.tv_nsec >= (long) VVAR_NSEC) {
+        until.tv_nsec -= (long) VVAR_NSEC;
+        until.tv_sec++;
+    }
+    /* Woken up otherwise, by a clock asked for meanwhile, it sleeps on. */
+    while (!refresher.stop && vvar_wait(&refresher.wanted, &until))
         continue;
-}
-
-/* Sleep for a period, or until the clock is set. */
-static void wait_period(int timer)
-{
-    struct pollfd fd = {.fd = timer, .events = POLLIN};
-
-    if (poll(&fd, 1, (int) (VVAR_PERIOD_NS / 1000000)) <= 0)
-        return;
-    uint64_t expirations;
-    if (read(timer, &expirations, sizeof(expirations)) < 0 &&
-        errno == ECANCELED)
-        arm_timer(timer);
 }
 
 static void *refresher_main(void *arg)
@@ -68,13 +52,10 @@ static void *refresher_main(void *arg)
     vvar_lock();
     while (!refresher.stop) {
         if (refresher.periods == 0) {
-            vvar_wait(&wanted);
+            vvar_wait(&refresher.wanted, NULL);
             continue;
         }
-        int timer = refresher.timer;
-        vvar_unlock();
-        wait_period(timer);
-        vvar_lock();
+        wait_period();
         if (refresher.stop)
             break;
         if (--refresher.periods > 0)
@@ -90,17 +71,12 @@ static void start_thread(void)
 {
     sigset_t all, old;
     pthread_attr_t attr;
+    pthread_condattr_t clock;
 
-    int timer = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);
-    if (timer >= 0) {
-        refresher.timer = fdspace_hide(timer);
-        if (refresher.timer < 0) {
-            close(timer);
-            refresher.timer = -1;
-        } else {
-            arm_timer(refresher.timer);
-        }
-    }
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&refresher.wanted, &clock);
+    pthread_condattr_destroy(&clock);
     sigfillset(&all);
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, (size_t) sysconf(_SC_THREAD_STACK_MIN));
@@ -120,30 +96,27 @@ uint64_t vvar_refresher_wake(void)
     if (!refresher.running)
         return VVAR_PERIOD_NS;
     refresher.periods = IDLE_PERIODS;
-    pthread_cond_signal(&wanted);
+    pthread_cond_signal(&refresher.wanted);
     return VVAR_SPAN_SEC * VVAR_NSEC;
 }
 
 void vvar_refresher_stop(void)
 {
     vvar_lock();
-    bool running = refresher.running;
-    refresher.stop = true;
-    refresher.periods = 0;
-    if (running && refresher.timer >= 0) {
-        /* Let the poll return now. */
-        const struct itimerspec now = {.it_value.tv_nsec = 1};
-        timerfd_settime(refresher.timer, 0, &now, NULL);
+    pthread_t thread = refresher.thread;
+    bool mine = refresher.running && !refresher.stop;
+    if (mine) {
+        refresher.stop = true;
+        pthread_cond_signal(&refresher.wanted);
     }
-    pthread_cond_signal(&wanted);
     vvar_unlock();
-    if (running)
-        pthread_join(refresher.thread, NULL);
+    if (!mine)
+        return;
+    pthread_join(thread, NULL);
     vvar_lock();
+    pthread_cond_destroy(&refresher.wanted);
     refresher.running = false;
     refresher.failed = false;
-    if (refresher.timer >= 0)
-        close(refresher.timer);
-    refresher.timer = -1;
+    refresher.periods = 0;
     vvar_unlock();
 }

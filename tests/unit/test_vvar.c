@@ -17,15 +17,9 @@
 
 #include "proc/vvar.h"
 #include "proc/vvar_track.h"
-#include "sys/sys.h"
 
 #define HZ_1G      1000000000ULL
 #define HZ_MACHINE 62500000ULL
-
-int fdspace_hide(int fd)
-{
-    return fd;
-}
 
 uint64_t vvar_counter(void)
 {
