@@ -5,6 +5,7 @@
 #ifndef ELFUSE_MM_INTERNAL_H
 #define ELFUSE_MM_INTERNAL_H
 
+#include <errno.h>
 #include <pthread.h>
 
 #include "mm/dirty.h"
@@ -44,6 +45,7 @@ struct mm {
     uint64_t brk_start, brk;
     int mlock_future; /* MCL_FUTURE | MCL_ONFAULT as given */
     struct rlimit limit_as, limit_data, limit_stack, limit_memlock;
+    uint64_t commit_limit; /* pages of the largest mapping not NORESERVE */
     mm_image_t image;
     bool randomise;
 

@@ -62,9 +62,9 @@ int object_duplicate(struct mm *mm, const object_t *object, uint64_t host,
                      uint64_t new_len, object_ref_t *ref);
 /*
  * Move the private mapping behind [host, host + len), copied pages included, to
- * a new object of new_len >= len bytes. The old pieces are still to be given up
- * with object_release(). No EL0 can reach it any more. With `keep`, the old
- * pieces show the file's contents afterwards.
+ * a new object of new_len >= len bytes. No EL0 can reach it any more. The old
+ * pieces show the file's contents afterwards; with `keep` they stay in use (and
+ * new_len == len), else they are still to be given up with object_release().
  */
 int object_move(struct mm *mm, object_t *object, uint64_t host, uint64_t len,
                 uint64_t new_len, bool keep, object_ref_t *ref);

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the memory calls share. Each call has the shape decode,
+ * check, perform: nothing is changed until nothing can fail.
+ *
+ * mm->lock is held.
+ */
+#ifndef ELFUSE_MM_CALLS_H
+#define ELFUSE_MM_CALLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/layout.h"
+#include "mm/internal.h"
+
+/* Linux's untagged_addr(): drops the top byte of a user address. */
+static inline uint64_t untag(uint64_t addr)
+{
+    return addr & (uint64_t) ((int64_t) (addr << 8) >> 8);
+}
+
+/* Up to the next page; 0 when that passes the end of the address space. */
+static inline uint64_t page_align(uint64_t len)
+{
+    return (len + GUEST_PAGE_SIZE - 1) & GUEST_PAGE_MASK;
+}
+
+static inline uint64_t min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint64_t max_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/*
+ * Where a mapping of len bytes (page aligned, not 0) goes, as
+ * get_unmapped_area: the hint if it is free, else top down below mmap_base,
+ * else bottom up. Only MAP_FIXED of `flags` counts. (mmap.c)
+ */
+int64_t place_find(mm_t *mm, uint64_t addr, uint64_t len, uint64_t flags);
+
+/* Pages of [start, end) that VMAs cover. (munmap.c) */
+uint64_t mapped_pages(mm_t *mm, uint64_t start, uint64_t end);
+/*
+ * Could [start, end) be unmapped now? -ENOMEM at the limit of VMAs or when
+ * there is no memory for the nodes, of which `spare` are left afterwards.
+ */
+int unmap_check(mm_t *mm, uint64_t start, uint64_t end, unsigned spare);
+/* Unmap it: tables, objects, accounting, VMAs. Cannot fail after the check. */
+void unmap_range(mm_t *mm, gather_t *g, uint64_t start, uint64_t end);
+/* The same within a gather of its own. */
+void unmap_now(mm_t *mm, mm_cpu_t *cpu, uint64_t start, uint64_t end);
+
+/*
+ * Make the pages of [start, end) present and resident, as mm_populate does:
+ * what has no access, and holes, are passed over. Returns 0 or the first
+ * -ENOMEM. (mlock.c)
+ */
+int populate_range(mm_t *mm, mm_cpu_t *cpu, uint64_t start, uint64_t end);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the host's /proc/self/maps says of the object area: the current path,
+ * device and inode of every object.
+ */
+#ifndef ELFUSE_MM_HOSTMAPS_H
+#define ELFUSE_MM_HOSTMAPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct host_map {
+    uint64_t start, end;
+    uint64_t ino;
+    unsigned major, minor;
+    char *path; /* as the kernel prints it, or "" */
+} host_map_t;
+
+typedef struct host_maps {
+    host_map_t *map;
+    size_t nr, room;
+} host_maps_t;
+
+/* Read those at or above `from`. -errno. Needs no lock. */
+int host_maps_read(host_maps_t *maps, uint64_t from);
+/* The one that contains addr, or NULL. */
+const host_map_t *host_maps_find(const host_maps_t *maps, uint64_t addr);
+void host_maps_free(host_maps_t *maps);
+
+#endif
