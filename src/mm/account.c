@@ -2,6 +2,8 @@
 /*
  * Limits and counters of mapped memory.
  */
+#include <fcntl.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
@@ -10,6 +12,40 @@
 #include "abi/layout.h"
 #include "mm/account.h"
 #include "mm/internal.h"
+
+#define MMAP_MIN_DEFAULT 65536UL
+
+/* A number in a file of /proc/sys, or `otherwise`. */
+static uint64_t sysctl_number(const char *path, uint64_t otherwise)
+{
+    char text[32];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n;
+
+    if (fd < 0)
+        return otherwise;
+    n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    if (n <= 0)
+        return otherwise;
+    text[n] = 0;
+    return strtoull(text, NULL, 10);
+}
+
+void account_init(struct mm *mm)
+{
+    struct sysinfo info;
+
+    mm->mmap_min =
+        sysctl_number("/proc/sys/vm/mmap_min_addr", MMAP_MIN_DEFAULT);
+    /* Mode 0 refuses only what passes all memory there is. */
+    mm->commit_limit = UINT64_MAX;
+    if (sysctl_number("/proc/sys/vm/overcommit_memory", 0) == 0 &&
+        sysinfo(&info) == 0)
+        mm->commit_limit =
+            ((uint64_t) info.totalram + info.totalswap) * info.mem_unit >>
+            GUEST_PAGE_SHIFT;
+}
 
 static uint64_t limit_pages(rlim_t limit)
 {

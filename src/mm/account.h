@@ -16,6 +16,10 @@
 
 struct mm;
 
+/* What the machine has and its settings say: called by mm_create(), which has
+ * read the limits. */
+void account_init(struct mm *mm);
+
 /* May `pages` more of such memory be mapped (RLIMIT_AS, RLIMIT_DATA)? */
 bool account_may_expand(const struct mm *mm, uint8_t prot, uint32_t flags,
                         uint64_t pages);

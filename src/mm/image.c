@@ -1,106 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The guest's layout as Linux lays it out on arm64: stack at the top, mmap_base
- * below the room that the stack may take, PIEs at two thirds, the heap after
- * the image; and what the loader asks for.
+ * What the loader asks for: the stack, the heap after the image, the vDSO.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/sysinfo.h>
-#include <unistd.h>
 
 #include "mm/account.h"
 #include "mm/calls.h"
 
-/* 18 random bits of page number for the stack, 2^30 bytes of room for it. */
-#define STACK_RANDOM_MAX (0x3ffffUL << GUEST_PAGE_SHIFT)
-#define MMAP_RANDOM_BITS 18
-#define BRK_RANDOM       (1UL << 30)
-#define GAP_MIN          (128UL << 20)
-#define MMAP_MIN_DEFAULT 65536UL
+/* The heap begins so far behind the image at most (arch_randomize_brk). */
+#define BRK_RANDOM (1UL << 30)
 
-/* Pages below `max` bytes, 0 when the layout is fixed. */
-static uint64_t random_pages(const mm_t *mm, uint64_t max)
+/* A page aligned number below BRK_RANDOM. */
+static uint64_t brk_random(void)
 {
     uint64_t r = 0;
 
-    if (!mm->randomise || getrandom(&r, sizeof(r), 0) != sizeof(r))
+    if (getrandom(&r, sizeof(r), 0) != (ssize_t) sizeof(r))
         return 0;
-    return (r & (max - 1)) & GUEST_PAGE_MASK;
-}
-
-/* A number in a file of /proc/sys, or `otherwise`. */
-static uint64_t sysctl_number(const char *path, uint64_t otherwise)
-{
-    char text[32];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n;
-
-    if (fd < 0)
-        return otherwise;
-    n = read(fd, text, sizeof(text) - 1);
-    close(fd);
-    if (n <= 0)
-        return otherwise;
-    text[n] = 0;
-    return strtoull(text, NULL, 10);
-}
-
-/* Pages that one mapping may have under overcommit mode 0: all there are. */
-static uint64_t commit_limit(void)
-{
-    struct sysinfo info;
-
-    if (sysctl_number("/proc/sys/vm/overcommit_memory", 0) != 0 ||
-        sysinfo(&info))
-        return UINT64_MAX;
-    return ((uint64_t) info.totalram + info.totalswap) * info.mem_unit >>
-           GUEST_PAGE_SHIFT;
-}
-
-void mm_layout_init(mm_t *mm)
-{
-    uint64_t task = mm->task_size, gap, pad;
-
-    RB_INIT(&mm->vmas);
-    getrlimit(RLIMIT_AS, &mm->limit_as);
-    getrlimit(RLIMIT_DATA, &mm->limit_data);
-    getrlimit(RLIMIT_STACK, &mm->limit_stack);
-    getrlimit(RLIMIT_MEMLOCK, &mm->limit_memlock);
-    mm->commit_limit = commit_limit();
-    mm->mmap_min =
-        sysctl_number("/proc/sys/vm/mmap_min_addr", MMAP_MIN_DEFAULT);
-
-    mm->stack_top = task - random_pages(mm, STACK_RANDOM_MAX + 1);
-    pad = VMA_GUARD_GAP + (mm->randomise ? STACK_RANDOM_MAX : 0);
-    gap = mm->limit_stack.rlim_cur;
-    if (gap + pad > gap)
-        gap += pad;
-    gap = max_u64(min_u64(gap, task / 6 * 5), GAP_MIN);
-    mm->mmap_base = page_align(
-        task - gap -
-        random_pages(mm, 1UL << (MMAP_RANDOM_BITS + GUEST_PAGE_SHIFT)));
-    mm->elf_dyn_base =
-        (task / 3 * 2 & GUEST_PAGE_MASK) +
-        random_pages(mm, 1UL << (MMAP_RANDOM_BITS + GUEST_PAGE_SHIFT));
-}
-
-uint64_t mm_stack_top(const mm_t *mm)
-{
-    return mm->stack_top;
-}
-
-uint64_t mm_elf_dyn_base(const mm_t *mm)
-{
-    return mm->elf_dyn_base;
-}
-
-mm_image_t *mm_image(mm_t *mm)
-{
-    return &mm->image;
+    return r & (BRK_RANDOM - 1) & GUEST_PAGE_MASK;
 }
 
 static int stack_add(mm_t *mm, uint64_t size, bool exec)
@@ -139,7 +58,7 @@ void mm_set_brk(mm_t *mm, uint64_t end)
     mm_lock(mm);
     mm->brk_start = end;
     if (mm->randomise)
-        mm->brk_start = page_align(end) + random_pages(mm, BRK_RANDOM);
+        mm->brk_start = page_align(end) + brk_random();
     mm->brk = mm->brk_start;
     mm_unlock(mm);
 }

@@ -65,11 +65,4 @@ struct mm {
 void mm_lock(mm_t *mm);
 void mm_unlock(mm_t *mm);
 
-/*
- * The guest's layout and limits: stack top, mmap_base, where PIEs go, resource
- * limits. Called by mm_create() when task_size, caps and randomise are set.
- * (image.c)
- */
-void mm_layout_init(mm_t *mm);
-
 #endif

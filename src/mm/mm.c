@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "mm/account.h"
 #include "mm/internal.h"
 #include "mm/tablepool.h"
 #include "proc/proc.h" /* elfuse_panic only */
@@ -119,6 +120,7 @@ int mm_create(hv_vm_t *vm, const hv_caps_t *caps, const mm_options_t *opt,
     if (error)
         return error;
     pick_layout(mm);
+    account_init(mm);
     *out = mm;
     return 0;
 }

@@ -34,6 +34,8 @@ void unmap_range(mm_t *mm, gather_t *g, uint64_t start, uint64_t end)
     if (!vma)
         return;
     pt_unmap(mm, g, start, end);
+    /* Spans over pages that have no descriptor hold objects too. */
+    gather_cover(g, start, end);
     for (; vma && vma->start < end; vma = vma_next(vma)) {
         uint64_t from = max_u64(vma->start, start);
         uint64_t to = min_u64(vma->end, end);

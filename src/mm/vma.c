@@ -33,7 +33,8 @@ static int vma_compare(const vma_t *a, const vma_t *b)
     return a->start < b->start ? -1 : a->start > b->start;
 }
 
-RB_GENERATE_STATIC(vma_tree, vma, node, vma_compare)
+#define UNUSED_STATIC __attribute__((unused)) static
+RB_GENERATE_INTERNAL(vma_tree, vma, node, vma_compare, UNUSED_STATIC)
 
 vma_t *vma_next(vma_t *vma)
 {
