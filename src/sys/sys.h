@@ -8,12 +8,24 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "proc/proc.h"
 
 void sys_call(thread_t *thread);
 
+/* For proc_exit() and proc_die(): the trace's last line, and --stats' table of
+ * calls. */
+void strace_exited(const proc_t *proc, int status);
+void strace_killed(const proc_t *proc, int signal);
+void sys_print_histogram(FILE *out);
+
 /* sys/fdspace.c: elfuse's own descriptors are above what the guest may use. */
+/*
+ * Once, early in main(), before the first fdspace_hide() and the guest's first
+ * call: remembers what to tell when descriptors move.
+ */
+void fdspace_init(proc_t *proc);
 /* Move fd out of the guest's reach; returns its new number or -errno. */
 int fdspace_hide(int fd);
 /* True for a descriptor number that is elfuse's own: EBADF to every call. */

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys/fdspace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "sys/call.h"
+
+/* The kernel's default for /proc/sys/fs/nr_open. */
+#define NR_OPEN_DEFAULT 1048576
+
+#define OWNERS 16
+
+int fdspace_low = INT_MAX;
+
+static struct {
+    proc_t *proc;
+    int end;             /* one past the last number */
+    struct rlimit limit; /* as the guest sees it */
+    bool ready;
+    int *owner[OWNERS]; /* variables with a number to keep true */
+    unsigned owners;
+    uint8_t used[FDSPACE_SIZE / 8]; /* bit n: fdspace_low + n is elfuse's */
+} space;
+
+static int nr_open(void)
+{
+    char text[32] = "";
+    int fd = open("/proc/sys/fs/nr_open", O_RDONLY | O_CLOEXEC);
+    long value = NR_OPEN_DEFAULT;
+
+    if (fd >= 0) {
+        ssize_t n = read(fd, text, sizeof text - 1);
+
+        close(fd);
+        if (n > 0)
+            value = strtol(text, NULL, 10);
+    }
+    return value > 0 && value < INT_MAX ? (int) value : NR_OPEN_DEFAULT;
+}
+
+/* One past the highest open descriptor. */
+static int inherited_end(int limit)
+{
+    /* The kernel's own answer: the first number from which none is open. Found
+     * by listing, since descriptors may be above the limit. */
+    int end = 3,
+        dir = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char buf[4096];
+    int64_t n;
+
+    if (dir < 0) {
+        for (int fd = 3; fd < limit && fd < 65536; fd++)
+            if (fcntl(fd, F_GETFD) >= 0)
+                end = fd + 1;
+        return end;
+    }
+    while ((n = host_call(SYS_getdents64, (uint64_t) dir, P(buf), sizeof buf, 0,
+                          0, 0)) > 0) {
+        for (int64_t at = 0; at < n;) {
+            const char *entry = buf + at;
+            int fd = atoi(entry + 19);
+
+            if (fd != dir && fd >= end)
+                end = fd + 1;
+            at += *(const uint16_t *) (const void *) (entry + 16);
+        }
+    }
+    close(dir);
+    return end;
+}
+
+/*
+ * Where elfuse's numbers begin for a soft limit. They need the hard limit to
+ * reach that far; without the privilege to raise it, they take the top of what
+ * there is, and the guest has that much fewer.
+ */
+static int choose_low(const struct rlimit *limit, int floor)
+{
+    int max = nr_open();
+    uint64_t low =
+        limit->rlim_cur > (uint64_t) max ? (uint64_t) max : limit->rlim_cur;
+    struct rlimit raised = *limit;
+
+    if (low < (uint64_t) floor)
+        low = (uint64_t) floor;
+    if (low + FDSPACE_SIZE > (uint64_t) max)
+        low = (uint64_t) max - FDSPACE_SIZE;
+    if (low + FDSPACE_SIZE <= limit->rlim_max)
+        return (int) low;
+    raised.rlim_max = low + FDSPACE_SIZE;
+    if (setrlimit(RLIMIT_NOFILE, &raised) == 0) {
+        /* Privileged: it can be raised again whenever it has to be. */
+        setrlimit(RLIMIT_NOFILE, limit);
+        return (int) low;
+    }
+    if (limit->rlim_max >= FDSPACE_SIZE + 64U)
+        return (int) (limit->rlim_max - FDSPACE_SIZE);
+    return (int) (limit->rlim_max - limit->rlim_max / 4);
+}
+
+/* What the host's soft limit has to be: the guest's, never past our numbers. */
+static void host_limit(const struct rlimit *guest, struct rlimit *host)
+{
+    *host = *guest;
+    if (host->rlim_cur > (uint64_t) fdspace_low)
+        host->rlim_cur = (uint64_t) fdspace_low;
+}
+
+static void fdspace_start(void)
+{
+    struct rlimit host;
+    int low;
+
+    space.ready = true;
+    if (getrlimit(RLIMIT_NOFILE, &space.limit))
+        elfuse_panic("getrlimit(RLIMIT_NOFILE): %d", errno);
+    low = choose_low(&space.limit, inherited_end((int) space.limit.rlim_cur));
+    fdspace_low = low;
+    space.end = low + FDSPACE_SIZE;
+    host_limit(&space.limit, &host);
+    if (host.rlim_cur != space.limit.rlim_cur)
+        setrlimit(RLIMIT_NOFILE, &host);
+}
+
+void fdspace_init(proc_t *proc)
+{
+    space.proc = proc;
+    if (!space.ready)
+        fdspace_start();
+}
+
+bool fdspace_is_hidden(int fd)
+{
+    unsigned n = (unsigned) fd - (unsigned) fdspace_low;
+
+    return n < FDSPACE_SIZE && (space.used[n / 8] & 1U << n % 8);
+}
+
+bool fdspace_hidden(int fd)
+{
+    return fd >= fdspace_low && fdspace_is_hidden(fd);
+}
+
+void fdspace_range(unsigned *first, unsigned *end)
+{
+    *first = (unsigned) fdspace_low;
+    *end = (unsigned) space.end;
+}
+
+/* Duplicate fd to a number from `low` up, past the limit if need be. */
+static int move_up(int fd, int low)
+{
+    struct rlimit old, raised;
+    int moved;
+
+    if (getrlimit(RLIMIT_NOFILE, &old))
+        return -errno;
+    raised.rlim_cur = (uint64_t) low + FDSPACE_SIZE;
+    raised.rlim_max =
+        old.rlim_max > raised.rlim_cur ? old.rlim_max : raised.rlim_cur;
+    if (setrlimit(RLIMIT_NOFILE, &raised)) {
+        raised.rlim_cur = raised.rlim_max = old.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &raised);
+    }
+    moved = fcntl(fd, F_DUPFD_CLOEXEC, low);
+    if (moved < 0)
+        moved = -errno;
+    setrlimit(RLIMIT_NOFILE, &old);
+    return moved;
+}
+
+int fdspace_hide(int fd)
+{
+    int moved;
+    unsigned n;
+
+    if (!space.ready)
+        fdspace_start();
+    if (fdspace_hidden(fd))
+        return fd;
+    moved = move_up(fd, fdspace_low);
+    if (moved < 0)
+        return moved;
+    n = (unsigned) (moved - fdspace_low);
+    if (n >= FDSPACE_SIZE) {
+        close(moved);
+        return -EMFILE;
+    }
+    space.used[n / 8] |= (uint8_t) (1U << n % 8);
+    close(fd);
+    return moved;
+}
+
+int fdspace_hide_owned(int *owner)
+{
+    int moved = fdspace_hide(*owner);
+
+    if (moved < 0)
+        return moved;
+    if (space.owners == OWNERS)
+        elfuse_panic("fdspace: more than %d owners", OWNERS);
+    *owner = moved;
+    space.owner[space.owners++] = owner;
+    return 0;
+}
+
+/* hv_each_fd: called for each descriptor the hypervisor's part holds. */
+static int move_one(int fd, void *arg)
+{
+    int moved = fdspace_hide(fd);
+
+    return moved < 0 ? fd : moved;
+}
+
+/* The guest's limit reaches our numbers: move above it. */
+static int relocate(const struct rlimit *limit)
+{
+    uint8_t used[sizeof space.used];
+    int old_low = fdspace_low, low;
+
+    low = choose_low(limit, space.end);
+    if (low < space.end)
+        return 0; /* no room above; host_limit() keeps the guest below */
+    for (size_t i = 0; i < sizeof used; i++)
+        used[i] = space.used[i];
+    fdspace_low = low;
+    space.end = low + FDSPACE_SIZE;
+    for (size_t i = 0; i < sizeof used; i++)
+        space.used[i] = 0;
+    if (space.proc && space.proc->vm)
+        hv_each_fd(space.proc->vm, move_one, NULL);
+    for (unsigned i = 0; i < space.owners; i++)
+        *space.owner[i] = move_one(*space.owner[i], NULL);
+    if (space.proc && space.proc->exe_fd >= 0)
+        space.proc->exe_fd = move_one(space.proc->exe_fd, NULL);
+    /* Whatever had no owner that could be told stays where it was. */
+    for (int n = 0; n < FDSPACE_SIZE; n++)
+        if (used[n / 8] & 1U << n % 8 && fcntl(old_low + n, F_GETFD) >= 0)
+            elfuse_panic("fdspace: descriptor %d has no owner", old_low + n);
+    return 0;
+}
+
+int fdspace_set_limit(struct proc *proc, const struct rlimit *limit,
+                      struct rlimit *old)
+{
+    struct rlimit host;
+
+    if (!space.ready)
+        fdspace_start();
+    if (old)
+        *old = space.limit;
+    if (!limit)
+        return 0;
+    if (limit->rlim_cur > limit->rlim_max)
+        return -EINVAL;
+    /* The kernel judges privilege and fs.nr_open. */
+    host_limit(limit, &host);
+    if (setrlimit(RLIMIT_NOFILE, &host))
+        return -errno;
+    if (limit->rlim_cur > (uint64_t) fdspace_low) {
+        relocate(limit);
+        host_limit(limit, &host);
+        if (setrlimit(RLIMIT_NOFILE, &host))
+            return -errno;
+    }
+    space.limit = *limit;
+    return 0;
+}

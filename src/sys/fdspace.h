@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * elfuse's own descriptors: just above the guest's soft RLIMIT_NOFILE and above
+ * every descriptor that was inherited, so that the guest can neither be given
+ * nor ask for one of their numbers. They move when the guest raises its limit.
+ */
+#ifndef ELFUSE_SYS_FDSPACE_H
+#define ELFUSE_SYS_FDSPACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+
+struct proc;
+
+/* How many numbers elfuse keeps for itself. */
+#define FDSPACE_SIZE 1024
+
+/* The lowest number that may be hidden: below it nothing is elfuse's. */
+extern int fdspace_low;
+bool fdspace_is_hidden(int fd);
+
+/* EBADF check, kept short for every call's sake. */
+static inline bool fd_hidden(uint64_t fd)
+{
+    return __builtin_expect((int32_t) fd >= fdspace_low, 0) &&
+           fdspace_is_hidden((int32_t) fd);
+}
+
+/* First hidden number, and one past the last. */
+void fdspace_range(unsigned *first, unsigned *end);
+
+/* As fdspace_hide(), for a descriptor whose number is kept in *owner: it is
+ * updated now and whenever the descriptor moves. */
+int fdspace_hide_owned(int *owner);
+
+/* prlimit(RLIMIT_NOFILE) of the process itself. old may be NULL. */
+int fdspace_set_limit(struct proc *proc, const struct rlimit *limit,
+                      struct rlimit *old);
+
+#endif

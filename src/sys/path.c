@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Paths from the guest, and iovecs: the copies that several calls share.
+ */
+#include "sys/call.h"
+
+/* Without a sysroot the guest sees the host's files under their own names. */
+int path_resolve(thread_t *t, int dirfd, char *path)
+{
+    return 0;
+}
+
+int path_get(thread_t *t, int dirfd, uint64_t guest, char *buf)
+{
+    ssize_t n =
+        copy_string_from_guest(t->proc->mm, &t->cpu, buf, guest, PATH_MAX);
+
+    if (n < 0)
+        return (int) n;
+    return path_resolve(t, dirfd, buf);
+}
+
+int64_t iovec_get(thread_t *t, uint64_t guest, uint64_t count,
+                  guest_iovec_t *iov)
+{
+    uint64_t total = 0;
+
+    if (count > IOV_COUNT_MAX)
+        return -EINVAL;
+    if (count == 0)
+        return 0;
+    if (get_bytes(t, iov, guest, count * sizeof *iov))
+        return -EFAULT;
+    for (uint64_t i = 0; i < count; i++) {
+        if ((int64_t) iov[i].len < 0)
+            return -EINVAL;
+        if (iov[i].len > RW_COUNT_MAX - total)
+            iov[i].len = RW_COUNT_MAX - total;
+        total += iov[i].len;
+    }
+    return (int64_t) count;
+}

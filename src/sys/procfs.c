@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys/procfs_view.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "sys/call.h"
+
+#define KVM_MAJOR 10
+#define KVM_MINOR 232
+#define LINKS_MAX 40
+
+/* What an open file of the guest's own /proc directory is. */
+enum own_file {
+    OWN_NONE,   /* not on procfs, or not the guest's own */
+    OWN_PASS,   /* the host's file is right */
+    OWN_TEXT,   /* we write it */
+    OWN_DENIED, /* would show or change elfuse */
+};
+
+/* Files under /proc/<pid> through which elfuse could be reached. */
+static const char *const denied[] = {"mem",        "pagemap", "map_files",
+                                     "clear_refs", "syscall", "stack",
+                                     "numa_maps",  "wchan",   "patch_state"};
+
+bool procfs_is_elfuse(uint64_t dev, uint64_t ino)
+{
+    static struct stat self;
+
+    if (!self.st_ino && stat("/proc/self/exe", &self))
+        return false;
+    return dev == self.st_dev && ino == self.st_ino;
+}
+
+static bool on_procfs(int fd)
+{
+    struct statfs fs;
+
+    return fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+}
+
+/* The kernel's name of an open file. */
+static bool fd_name(int fd, char name[PATH_MAX])
+{
+    char link[64];
+    ssize_t n;
+
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    n = readlink(link, name, PATH_MAX - 1);
+    if (n < 0)
+        return false;
+    name[n] = '\0';
+    return true;
+}
+
+/*
+ * The part of a procfs name behind the directory of a process: "maps" of
+ * "/proc/7/maps" or "/proc/7/task/8/maps". *own says whether it is ours. NULL:
+ * not below a process.
+ */
+static const char *process_tail(const thread_t *t, const char *name, bool *own)
+{
+    const char *p = name;
+
+    while ((p = strchr(p, '/'))) {
+        char *end;
+        long pid = strtol(++p, &end, 10);
+
+        if (end == p || *end != '/' || !isdigit((unsigned char) *p))
+            continue;
+        *own = pid == t->proc->pid || pid == t->tid;
+        p = end + 1;
+        if (strncmp(p, "task/", 5) == 0) {
+            strtol(p + 5, &end, 10);
+            if (*end == '/')
+                return end + 1;
+        }
+        return p;
+    }
+    return NULL;
+}
+
+static enum own_file classify(const thread_t *t, const char *name,
+                              const char **tail)
+{
+    bool own = false;
+
+    *tail = process_tail(t, name, &own);
+    if (!*tail)
+        return OWN_NONE;
+    /* Another process may be an elfuse. */
+    if (!own)
+        return strcmp(*tail, "mem") == 0 ? OWN_DENIED : OWN_NONE;
+    for (size_t i = 0; i < sizeof denied / sizeof *denied; i++) {
+        size_t n = strlen(denied[i]);
+
+        if (strncmp(*tail, denied[i], n) == 0 &&
+            ((*tail)[n] == '\0' || (*tail)[n] == '/'))
+            return OWN_DENIED;
+    }
+    return procfs_has_text(*tail) ? OWN_TEXT : OWN_PASS;
+}
+
+/* Put a read-only file with the text behind the descriptor number fd. */
+static int64_t replace_by_text(thread_t *t, int fd, int flags, const char *name,
+                               const char *tail)
+{
+    char link[64];
+    int mem, ro;
+    FILE *out;
+
+    mem = memfd_create(tail, MFD_CLOEXEC);
+    if (mem < 0)
+        return -errno;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", mem);
+    ro = open(link, O_RDONLY | O_CLOEXEC);
+    out = fdopen(mem, "w");
+    if (!out || ro < 0) {
+        close(mem);
+        return -EMFILE;
+    }
+    procfs_write_text(t, tail, name, out);
+    if (fclose(out)) {
+        close(ro);
+        return -ENOMEM;
+    }
+    mem = dup3(ro, fd, flags & O_CLOEXEC);
+    close(ro);
+    return mem < 0 ? -errno : fd;
+}
+
+static int64_t open_exe(thread_t *t, int fd, int flags)
+{
+    int exe = open(t->proc->exe, flags & ~(O_CREAT | O_EXCL | O_TRUNC));
+    int64_t ret = exe < 0 ? -errno : 0;
+
+    if (exe >= 0) {
+        ret = dup3(exe, fd, flags & O_CLOEXEC);
+        close(exe);
+    }
+    return ret < 0 ? ret : fd;
+}
+
+static int64_t opened_on_procfs(thread_t *t, int fd, int flags)
+{
+    char name[PATH_MAX];
+    const char *tail;
+
+    if (!fd_name(fd, name))
+        return fd;
+    switch (classify(t, name, &tail)) {
+    case OWN_DENIED:
+        return -EACCES;
+    case OWN_TEXT:
+        if (flags & O_PATH)
+            return fd;
+        if ((flags & O_ACCMODE) != O_RDONLY)
+            return -EACCES;
+        return replace_by_text(t, fd, flags, name, tail);
+    default:
+        return fd;
+    }
+}
+
+int64_t procfs_opened(thread_t *t, int fd, int flags, int dirfd,
+                      const char *path)
+{
+    struct stat st;
+    int64_t ret = fd;
+
+    if (fstat(fd, &st))
+        return fd;
+    if (S_ISCHR(st.st_mode) && st.st_rdev == makedev(KVM_MAJOR, KVM_MINOR))
+        ret = -ENOENT;
+    else if (S_ISREG(st.st_mode) && procfs_is_elfuse(st.st_dev, st.st_ino) &&
+             path && procfs_path_is_exe(t, dirfd, path))
+        ret = open_exe(t, fd, flags);
+    else if (major(st.st_dev) == 0 && on_procfs(fd))
+        ret = opened_on_procfs(t, fd, flags);
+    if (ret < 0)
+        close(fd);
+    return ret;
+}
+
+bool procfs_link_is_exe(thread_t *t, int dirfd, const char *path)
+{
+    char name[PATH_MAX];
+    const char *tail = NULL;
+    bool own = false, is = false;
+    int fd = openat(dirfd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd < 0)
+        return false;
+    if (on_procfs(fd) && fd_name(fd, name)) {
+        tail = process_tail(t, name, &own);
+        is = tail && own && strcmp(tail, "exe") == 0;
+    }
+    close(fd);
+    return is;
+}
+
+bool procfs_path_is_exe(thread_t *t, int dirfd, const char *path)
+{
+    char at[PATH_MAX], target[PATH_MAX], next[2 * PATH_MAX];
+
+    if (strlen(path) >= sizeof at)
+        return false;
+    strcpy(at, path);
+    for (int i = 0; i < LINKS_MAX; i++) {
+        ssize_t n;
+        char *slash;
+
+        if (procfs_link_is_exe(t, dirfd, at))
+            return true;
+        n = readlinkat(dirfd, at, target, sizeof target - 1);
+        if (n < 0)
+            return false;
+        target[n] = '\0';
+        slash = strrchr(at, '/');
+        if (target[0] == '/' || !slash)
+            strcpy(next, target);
+        else
+            snprintf(next, sizeof next, "%.*s/%s", (int) (slash - at), at,
+                     target);
+        if (strlen(next) >= sizeof at)
+            return false;
+        strcpy(at, next);
+    }
+    return false;
+}
+
+/* struct linux_dirent64 */
+#define DENT_RECLEN 16
+#define DENT_NAME   19
+
+static bool dent_hidden(const uint8_t *dent)
+{
+    const char *name = (const char *) dent + DENT_NAME;
+
+    return isdigit((unsigned char) name[0]) &&
+           fd_hidden((uint64_t) strtol(name, NULL, 10));
+}
+
+size_t procfs_filter_dents(thread_t *t, int fd, uint8_t *buf, size_t len)
+{
+    char name[PATH_MAX];
+    bool own = false, checked = false;
+    size_t to = 0;
+
+    for (size_t at = 0; at < len;) {
+        uint16_t reclen;
+
+        memcpy(&reclen, buf + at + DENT_RECLEN, sizeof reclen);
+        if (dent_hidden(buf + at)) {
+            const char *tail;
+
+            if (!checked) {
+                checked = true;
+                if (!on_procfs(fd) || !fd_name(fd, name))
+                    return len;
+                tail = process_tail(t, name, &own);
+                own = own && tail &&
+                      (strcmp(tail, "fd") == 0 || strcmp(tail, "fdinfo") == 0);
+            }
+            if (!own)
+                return len;
+        } else {
+            memmove(buf + to, buf + at, reclen);
+            to += reclen;
+        }
+        at += reclen;
+    }
+    return to;
+}

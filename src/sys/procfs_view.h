@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * /proc as the guest should see it. Decided after an open has succeeded, by
+ * what was opened and not by how it was spelled: the file system's type, the
+ * kernel's canonical name of the file, the device number.
+ */
+#ifndef ELFUSE_SYS_PROCFS_VIEW_H
+#define ELFUSE_SYS_PROCFS_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "proc/proc.h"
+
+/*
+ * `fd` has just been opened by the guest with these flags. Returns it, perhaps
+ * with another file behind it, or -errno after closing it. dirfd and path are
+ * what it was opened by (path NULL: a handle).
+ */
+int64_t procfs_opened(thread_t *t, int fd, int flags, int dirfd,
+                      const char *path);
+/* True for the identity of elfuse's own program file. */
+bool procfs_is_elfuse(uint64_t dev, uint64_t ino);
+/* True when the path, followed, ends at /proc/<own pid>/exe. */
+bool procfs_path_is_exe(thread_t *t, int dirfd, const char *path);
+/* True when the path itself, not followed, is that link. */
+bool procfs_link_is_exe(thread_t *t, int dirfd, const char *path);
+/* Take elfuse's descriptors out of getdents64's answer, in place; returns the
+ * new length. */
+size_t procfs_filter_dents(thread_t *t, int fd, uint8_t *buf, size_t len);
+
+/* procfs_text.c: the guest's version of the file named `tail` ("maps", "status"
+ * ...), or false when the host's own will do. */
+bool procfs_has_text(const char *tail);
+int procfs_write_text(thread_t *t, const char *tail, const char *host_path,
+                      FILE *out);
+
+#endif

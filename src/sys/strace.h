@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --strace: calls on standard error in the form of strace(1). */
+#ifndef ELFUSE_SYS_STRACE_H
+#define ELFUSE_SYS_STRACE_H
+
+#include <stdint.h>
+
+#include "proc/proc.h"
+#include "sys/table.h"
+
+void strace_enter(thread_t *t, unsigned nr, const sys_entry_t *entry,
+                  const uint64_t *a);
+void strace_exit(thread_t *t, unsigned nr, const sys_entry_t *entry,
+                 const uint64_t *a, int64_t ret);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files and descriptors: the calls that could meet elfuse's own. */
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "sys/call.h"
+#include "sys/procfs_view.h"
+
+int64_t sys_openat(thread_t *t, const uint64_t *a)
+{
+    char path[PATH_MAX];
+    int64_t fd;
+    int err;
+
+    if (fd_hidden(a[0]))
+        return -EBADF;
+    err = path_get(t, (int) a[0], a[1], path);
+    if (err)
+        return err;
+    fd = host_call(SYS_openat, a[0], P(path), a[2], a[3], 0, 0);
+    if (fd < 0)
+        return fd;
+    return procfs_opened(t, (int) fd, (int) a[2], (int) a[0], path);
+}
+
+int64_t sys_openat2(thread_t *t, const uint64_t *a)
+{
+    char path[PATH_MAX];
+    uint8_t how[4096] __attribute__((aligned(8)));
+    int64_t fd;
+    int err;
+
+    if (fd_hidden(a[0]))
+        return -EBADF;
+    if (a[3] < sizeof(struct open_how))
+        return -EINVAL;
+    if (a[3] > sizeof how)
+        return -E2BIG;
+    if (get_bytes(t, how, a[2], a[3]))
+        return -EFAULT;
+    err = path_get(t, (int) a[0], a[1], path);
+    if (err)
+        return err;
+    fd = host_call(SYS_openat2, a[0], P(path), P(how), a[3], 0, 0);
+    if (fd < 0)
+        return fd;
+    return procfs_opened(t, (int) fd, *(int *) (void *) how, (int) a[0], path);
+}
+
+/* Close (or mark) everything in the range but our own. */
+int64_t sys_close_range(thread_t *t, const uint64_t *a)
+{
+    unsigned first = (unsigned) a[0], last = (unsigned) a[1];
+    unsigned low, end;
+    int64_t ret = 0;
+
+    if (first > last)
+        return -EINVAL;
+    fdspace_range(&low, &end);
+    if (last < low || first >= end)
+        return host_call(SYS_close_range, first, last, a[2], 0, 0, 0);
+    /* The flags are checked even where nothing remains of the range. */
+    if (first < low)
+        ret = host_call(SYS_close_range, first, low - 1, a[2], 0, 0, 0);
+    else if (a[2] & ~6UL)
+        return -EINVAL;
+    if (ret == 0 && last >= end)
+        ret = host_call(SYS_close_range, end, last, a[2], 0, 0, 0);
+    return ret;
+}
+
+int64_t sys_dup3(thread_t *t, const uint64_t *a)
+{
+    if (fd_hidden(a[0]) || fd_hidden(a[1]))
+        return -EBADF;
+    return host_call(SYS_dup3, a[0], a[1], a[2], 0, 0, 0);
+}
+
+/* What fcntl's third argument points at; 0: it is a value. */
+static unsigned fcntl_size(int cmd)
+{
+    switch (cmd) {
+    case 5: /* F_GETLK, F_SETLK, F_SETLKW: libc may spell them F_*64 */
+    case 6:
+    case 7:
+    case F_OFD_GETLK:
+    case F_OFD_SETLK:
+    case F_OFD_SETLKW:
+        return sizeof(struct flock);
+    case F_SETOWN_EX:
+    case F_GETOWN_EX:
+    case F_GET_RW_HINT:
+    case F_SET_RW_HINT:
+    case 1037: /* F_GET_FILE_RW_HINT, F_SET_ */
+    case 1038:
+    case 17: /* F_GETOWNER_UIDS */
+        return 8;
+    default:
+        return 0;
+    }
+}
+
+int64_t sys_fcntl(thread_t *t, const uint64_t *a)
+{
+    uint8_t buf[sizeof(struct flock)];
+    unsigned size = fcntl_size((int) a[1]);
+    int64_t ret;
+
+    if (fd_hidden(a[0]))
+        return -EBADF;
+    if (!size)
+        return host_call(SYS_fcntl, a[0], a[1], a[2], 0, 0, 0);
+    if (get_bytes(t, buf, a[2], size))
+        return host_call(SYS_fcntl, a[0], a[1], bad_pointer(), 0, 0, 0);
+    ret = host_call(SYS_fcntl, a[0], a[1], P(buf), 0, 0, 0);
+    if (ret >= 0 && a[1] != 6 && a[1] != 7 && a[1] != F_OFD_SETLK &&
+        a[1] != F_OFD_SETLKW && put_bytes(t, a[2], buf, size))
+        return -EFAULT;
+    return ret;
+}
+
+int64_t sys_readlinkat(thread_t *t, const uint64_t *a)
+{
+    char path[PATH_MAX], target[PATH_MAX];
+    uint64_t size = a[3] < sizeof target ? a[3] : sizeof target;
+    int64_t ret;
+    int err;
+
+    if (fd_hidden(a[0]))
+        return -EBADF;
+    if ((int) a[3] <= 0)
+        return -EINVAL;
+    err = path_get(t, (int) a[0], a[1], path);
+    if (err)
+        return err;
+    ret = host_call(SYS_readlinkat, a[0], P(path), P(target), sizeof target, 0,
+                    0);
+    if (ret < 0)
+        return ret;
+    if (procfs_link_is_exe(t, (int) a[0], path) && t->proc->exe) {
+        ret = (int64_t) strlen(t->proc->exe);
+        memcpy(target, t->proc->exe, (size_t) ret);
+    }
+    if ((uint64_t) ret > size)
+        ret = (int64_t) size;
+    return put_bytes(t, a[2], target, (size_t) ret) ? -EFAULT : ret;
+}
+
+/* A directory is listed in pieces: more than this at once helps nobody. */
+#define DENTS_MAX 65536U
+
+int64_t sys_getdents64(thread_t *t, const uint64_t *a)
+{
+    uint8_t stack[4096], *buf = stack;
+    unsigned len = (unsigned) a[2];
+    int64_t ret;
+
+    if (fd_hidden(a[0]))
+        return -EBADF;
+    len = len < DENTS_MAX ? len : DENTS_MAX;
+    if (len > sizeof stack && !(buf = malloc(len)))
+        return -ENOMEM;
+    do {
+        ret = host_call(SYS_getdents64, a[0], P(buf), len, 0, 0, 0);
+        if (ret <= 0)
+            break;
+        /* Nothing left after filtering is not the end of the directory. */
+        ret = (int64_t) procfs_filter_dents(t, (int) a[0], buf, (size_t) ret);
+    } while (ret == 0);
+    if (ret > 0 && put_bytes(t, a[1], buf, (size_t) ret))
+        ret = -EFAULT;
+    if (buf != stack)
+        free(buf);
+    return ret;
+}
+
+/* stat of /proc/self/exe, followed, is the guest's program. */
+int64_t sys_newfstatat(thread_t *t, const uint64_t *a)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    int64_t ret;
+    int err;
+
+    if (fd_hidden(a[0]))
+        return -EBADF;
+    err = path_get(t, (int) a[0], a[1], path);
+    if (err)
+        return err;
+    ret = host_call(SYS_newfstatat, a[0], P(path), P(&st), a[3], 0, 0);
+    if (ret == 0 && procfs_is_elfuse(st.st_dev, st.st_ino) && t->proc->exe &&
+        procfs_path_is_exe(t, (int) a[0], path))
+        ret = host_call(SYS_newfstatat, (uint64_t) AT_FDCWD, P(t->proc->exe),
+                        P(&st), 0, 0, 0);
+    if (ret == 0 && put_struct(t, a[2], &st))
+        ret = -EFAULT;
+    return ret;
+}
+
+int64_t sys_statx(thread_t *t, const uint64_t *a)
+{
+    char path[PATH_MAX];
+    struct statx st;
+    uint64_t host_path = 0;
+    int64_t ret;
+
+    if (fd_hidden(a[0]))
+        return -EBADF;
+    if (a[1]) {
+        int err = path_get(t, (int) a[0], a[1], path);
+
+        if (err)
+            return err;
+        host_path = P(path);
+    }
+    ret = host_call(SYS_statx, a[0], host_path, a[2], a[3], P(&st), 0);
+    if (ret == 0 && host_path && t->proc->exe &&
+        procfs_is_elfuse(makedev(st.stx_dev_major, st.stx_dev_minor),
+                         st.stx_ino) &&
+        procfs_path_is_exe(t, (int) a[0], path))
+        ret = host_call(SYS_statx, (uint64_t) AT_FDCWD, P(t->proc->exe), 0,
+                        a[3], P(&st), 0);
+    if (ret == 0 && put_struct(t, a[4], &st))
+        ret = -EFAULT;
+    return ret;
+}

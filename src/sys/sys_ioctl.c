@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ioctl: what the argument of a request is, from a table of the requests that
+ * do not say it in their number, or from the number (_IOC direction and size).
+ * A structure that holds pointers is refused with ENOTTY unless it is served
+ * here.
+ */
+#include <linux/blkpg.h>
+#include <linux/cdrom.h>
+#include <linux/fd.h>
+#include <linux/fs.h>
+#include <linux/hdreg.h>
+#include <linux/if_tun.h>
+#include <linux/kd.h>
+#include <linux/loop.h>
+#include <linux/random.h>
+#include <linux/rtc.h>
+#include <linux/sockios.h>
+#include <linux/vt.h>
+#include <linux/watchdog.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <net/route.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+
+#undef BLOCK_SIZE /* of the first file systems; abi/layout.h has its own */
+#include "sys/call.h"
+
+enum { VALUE, IN, OUT, INOUT, REFUSED };
+
+/* Kernel sizes, where libc's structure differs. */
+#define KTERMIOS  36
+#define KTERMIOS2 44
+#define KTERMIO   18
+#define IFREQ     40
+
+typedef struct request {
+    uint32_t cmd;
+    uint8_t dir;
+    uint16_t size;
+} request_t;
+
+static const request_t requests[] = {
+    {TCGETS, OUT, KTERMIOS},
+    {TCSETS, IN, KTERMIOS},
+    {TCSETSW, IN, KTERMIOS},
+    {TCSETSF, IN, KTERMIOS},
+    {TCGETA, OUT, KTERMIO},
+    {TCSETA, IN, KTERMIO},
+    {TCSETAW, IN, KTERMIO},
+    {TCSETAF, IN, KTERMIO},
+    {TCSBRK, VALUE, 0},
+    {TCXONC, VALUE, 0},
+    {TCFLSH, VALUE, 0},
+    {TCSBRKP, VALUE, 0},
+    {TIOCEXCL, VALUE, 0},
+    {TIOCNXCL, VALUE, 0},
+    {TIOCSCTTY, VALUE, 0},
+    {TIOCGPGRP, OUT, 4},
+    {TIOCSPGRP, IN, 4},
+    {TIOCOUTQ, OUT, 4},
+    {TIOCSTI, IN, 1},
+    {TIOCGWINSZ, OUT, 8},
+    {TIOCSWINSZ, IN, 8},
+    {TIOCMGET, OUT, 4},
+    {TIOCMBIS, IN, 4},
+    {TIOCMBIC, IN, 4},
+    {TIOCMSET, IN, 4},
+    {TIOCGSOFTCAR, OUT, 4},
+    {TIOCSSOFTCAR, IN, 4},
+    {FIONREAD, OUT, 4},
+    {TIOCLINUX, INOUT, 1},
+    {TIOCCONS, VALUE, 0},
+    {TIOCGSERIAL, OUT, 72},
+    {TIOCSSERIAL, IN, 72},
+    {TIOCPKT, IN, 4},
+    {FIONBIO, IN, 4},
+    {TIOCNOTTY, VALUE, 0},
+    {TIOCSETD, IN, 4},
+    {TIOCGETD, OUT, 4},
+    {TIOCSBRK, VALUE, 0},
+    {TIOCCBRK, VALUE, 0},
+    {TIOCGSID, OUT, 4},
+    {TIOCVHANGUP, VALUE, 0},
+    {TIOCGPTPEER, VALUE, 0},
+    {FIONCLEX, VALUE, 0},
+    {FIOCLEX, VALUE, 0},
+    {FIOASYNC, IN, 4},
+    {FIOQSIZE, OUT, 8},
+    {TIOCMIWAIT, VALUE, 0},
+    {TIOCGICOUNT, OUT, 80},
+    {FIBMAP, INOUT, 4},
+    {FIGETBSZ, OUT, 4},
+    {FIFREEZE, VALUE, 0},
+    {FITHAW, VALUE, 0},
+    /* FS_IOC_* say long in their number and take an int. */
+    {FS_IOC_GETFLAGS, OUT, 4},
+    {FS_IOC_SETFLAGS, IN, 4},
+    {FS_IOC_GETVERSION, OUT, 4},
+    {FS_IOC_SETVERSION, IN, 4},
+    {FICLONE, VALUE, 0},
+    {BLKROSET, IN, 4},
+    {BLKROGET, OUT, 4},
+    {BLKRRPART, VALUE, 0},
+    {BLKGETSIZE, OUT, 8},
+    {BLKFLSBUF, VALUE, 0},
+    {BLKRASET, VALUE, 0},
+    {BLKRAGET, OUT, 8},
+    {BLKFRASET, VALUE, 0},
+    {BLKFRAGET, OUT, 8},
+    {BLKSECTGET, OUT, 2},
+    {BLKSSZGET, OUT, 4},
+    {BLKBSZGET, OUT, 4},
+    {BLKBSZSET, IN, 4},
+    {BLKGETSIZE64, OUT, 8},
+    {BLKIOMIN, OUT, 4},
+    {BLKIOOPT, OUT, 4},
+    {BLKALIGNOFF, OUT, 4},
+    {BLKPBSZGET, OUT, 4},
+    {BLKDISCARDZEROES, OUT, 4},
+    {BLKSECDISCARD, IN, 16},
+    {BLKDISCARD, IN, 16},
+    {BLKZEROOUT, IN, 16},
+    {BLKROTATIONAL, OUT, 2},
+    {BLKPG, REFUSED, 0},
+    {HDIO_GETGEO, OUT, 16},
+    {HDIO_GET_IDENTITY, OUT, 512},
+    {LOOP_SET_FD, VALUE, 0},
+    {LOOP_CLR_FD, VALUE, 0},
+    {LOOP_SET_STATUS, IN, 168},
+    {LOOP_GET_STATUS, OUT, 168},
+    {LOOP_SET_STATUS64, IN, 232},
+    {LOOP_GET_STATUS64, OUT, 232},
+    {LOOP_CHANGE_FD, VALUE, 0},
+    {LOOP_SET_CAPACITY, VALUE, 0},
+    {LOOP_SET_DIRECT_IO, VALUE, 0},
+    {LOOP_SET_BLOCK_SIZE, VALUE, 0},
+    {0x4C0A /* LOOP_CONFIGURE */, IN, 304},
+    {LOOP_CTL_ADD, VALUE, 0},
+    {LOOP_CTL_REMOVE, VALUE, 0},
+    {LOOP_CTL_GET_FREE, VALUE, 0},
+    {CDROMEJECT, VALUE, 0},
+    {CDROMCLOSETRAY, VALUE, 0},
+    {CDROM_LOCKDOOR, VALUE, 0},
+    {CDROM_DRIVE_STATUS, VALUE, 0},
+    {CDROM_GET_CAPABILITY, VALUE, 0},
+    {RNDGETENTCNT, OUT, 4},
+    {RNDADDTOENTCNT, IN, 4},
+    {RNDZAPENTCNT, VALUE, 0},
+    {RNDCLEARPOOL, VALUE, 0},
+    {RNDADDENTROPY, REFUSED, 0}, /* served below */
+    {KDGETLED, OUT, 1},
+    {KDSETLED, VALUE, 0},
+    {KDGKBTYPE, OUT, 1},
+    {KDSETMODE, VALUE, 0},
+    {KDGETMODE, OUT, 4},
+    {KDGKBMODE, OUT, 4},
+    {KDSKBMODE, VALUE, 0},
+    {KIOCSOUND, VALUE, 0},
+    {KDMKTONE, VALUE, 0},
+    {VT_OPENQRY, OUT, 4},
+    {VT_GETMODE, OUT, 8},
+    {VT_SETMODE, IN, 8},
+    {VT_GETSTATE, OUT, 6},
+    {VT_RELDISP, VALUE, 0},
+    {VT_ACTIVATE, VALUE, 0},
+    {VT_WAITACTIVE, VALUE, 0},
+    {VT_DISALLOCATE, VALUE, 0},
+    {SIOCATMARK, OUT, 4},
+    {SIOCGPGRP, OUT, 4},
+    {SIOCSPGRP, IN, 4},
+    {FIOSETOWN, IN, 4},
+    {FIOGETOWN, OUT, 4},
+    {0x8906 /* SIOCGSTAMP_OLD */, OUT, 16},
+    {0x8907 /* SIOCGSTAMPNS_OLD */, OUT, 16},
+    {SIOCADDRT, REFUSED, 0}, /* rt_dev is a pointer: served below */
+    {SIOCDELRT, REFUSED, 0},
+    {SIOCDARP, IN, sizeof(struct arpreq)},
+    {SIOCGARP, INOUT, sizeof(struct arpreq)},
+    {SIOCSARP, IN, sizeof(struct arpreq)},
+    {SIOCADDDLCI, REFUSED, 0},
+    {SIOCGIFMAP, INOUT, IFREQ},
+    {SIOCSIFMAP, IN, IFREQ},
+    {SIOCETHTOOL, REFUSED, 0},
+    {SIOCWANDEV, REFUSED, 0},
+};
+
+static bool lookup(uint32_t cmd, request_t *out)
+{
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        if (requests[i].cmd == cmd) {
+            *out = requests[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The socket layer's 0x89xx requests on an interface: a struct ifreq. */
+static bool is_ifreq(uint32_t cmd)
+{
+    return (cmd >= SIOCGIFNAME && cmd <= SIOCSIFTXQLEN && cmd != SIOCGIFCONF) ||
+           (cmd >= 0x8946 && cmd <= 0x8957) || /* MII, multicast, names ... */
+           (cmd >= 0x89a0 && cmd <= 0x89af);   /* bridges and bonds */
+}
+
+/*
+ * From the number. Requests of drivers that pass pointers inside structures
+ * (USB, DRM, V4L, SCSI, KVM, VFIO, dm) are not for us: ENOTTY.
+ */
+static bool decode(uint32_t cmd, request_t *out)
+{
+    static const char types[] = {'T', 'f', 'X', 'r',  'p',  'W',
+                                 'H', 'v', 'R', 0x12, 'L',  0x89,
+                                 'E', 'k', 'l', 0x54, 0xb7, 0xec};
+    unsigned dir = _IOC_DIR(cmd), size = _IOC_SIZE(cmd);
+
+    if (dir == _IOC_NONE || !memchr(types, (int) _IOC_TYPE(cmd), sizeof types))
+        return false;
+    out->cmd = cmd;
+    out->size = (uint16_t) size;
+    out->dir = dir == _IOC_READ ? OUT : dir == _IOC_WRITE ? IN : INOUT;
+    return size > 0;
+}
+
+/* FS_IOC_FIEMAP, FIDEDUPERANGE and other structures with an array at the end:
+ * bytes of one element, and where the count and the array are. */
+static size_t tail_size(thread_t *t, uint32_t cmd, uint64_t arg)
+{
+    uint32_t count;
+    uint16_t count16;
+
+    if (cmd == 0xc020660b) { /* FS_IOC_FIEMAP */
+        if (get_bytes(t, &count, arg + 24, 4))
+            return 0;
+        return count <= 65536 ? 56UL * count : 0;
+    }
+    if (cmd == FIDEDUPERANGE) {
+        if (get_bytes(t, &count16, arg + 16, 2))
+            return 0;
+        return count16 <= 128 ? 32UL * count16 : 0;
+    }
+    return 0;
+}
+
+static int64_t ioctl_struct(thread_t *t, const uint64_t *a, const request_t *r)
+{
+    uint8_t stack[512] __attribute__((aligned(16))), *buf = stack;
+    uint32_t cmd = (uint32_t) a[1];
+    size_t size = r->size + tail_size(t, cmd, a[2]);
+    int64_t ret;
+
+    if (size > sizeof stack && !(buf = malloc(size)))
+        return -ENOMEM;
+    /* Also for output: what the kernel leaves alone stays as it was. */
+    if (get_bytes(t, buf, a[2], size)) {
+        ret = host_call(SYS_ioctl, a[0], cmd, bad_pointer(), 0, 0, 0);
+    } else {
+        ret = host_call(SYS_ioctl, a[0], cmd, P(buf), 0, 0, 0);
+        if (r->dir != IN && ret >= 0 && put_bytes(t, a[2], buf, size))
+            ret = -EFAULT;
+    }
+    if (buf != stack)
+        free(buf);
+    return ret;
+}
+
+/* struct ifconf { int len; char *buf; } */
+static int64_t ioctl_ifconf(thread_t *t, const uint64_t *a)
+{
+    struct {
+        int32_t len, pad;
+        uint64_t buf;
+    } conf, host;
+    uint8_t *buf = NULL;
+    int64_t ret;
+
+    if (get_struct(t, &conf, a[2]))
+        return -EFAULT;
+    host = conf;
+    if (conf.buf) {
+        if (conf.len < 0)
+            return -EINVAL;
+        host.len = conf.len < 1 << 20 ? conf.len : 1 << 20;
+        buf = malloc((size_t) host.len + 1);
+        if (!buf)
+            return -ENOMEM;
+        host.buf = P(buf);
+    }
+    ret = host_call(SYS_ioctl, a[0], SIOCGIFCONF, P(&host), 0, 0, 0);
+    if (ret >= 0) {
+        if (buf && put_bytes(t, conf.buf, buf, (size_t) host.len))
+            ret = -EFAULT;
+        conf.len = host.len;
+        if (put_struct(t, a[2], &conf))
+            ret = -EFAULT;
+    }
+    free(buf);
+    return ret;
+}
+
+static int64_t ioctl_route(thread_t *t, const uint64_t *a)
+{
+    struct rtentry rt;
+    char name[IFNAMSIZ] = "";
+
+    if (get_struct(t, &rt, a[2]))
+        return -EFAULT;
+    if (rt.rt_dev) {
+        ssize_t n = copy_string_from_guest(t->proc->mm, &t->cpu, name,
+                                           P(rt.rt_dev), sizeof name - 1);
+        if (n == -EFAULT)
+            return -EFAULT;
+        rt.rt_dev = name;
+    }
+    return host_call(SYS_ioctl, a[0], a[1], P(&rt), 0, 0, 0);
+}
+
+static int64_t ioctl_entropy(thread_t *t, const uint64_t *a)
+{
+    struct {
+        int32_t bits, size;
+        uint8_t data[4096];
+    } pool;
+
+    if (get_bytes(t, &pool, a[2], 8))
+        return -EFAULT;
+    if (pool.size < 0 || (size_t) pool.size > sizeof pool.data)
+        return -EINVAL;
+    if (get_bytes(t, pool.data, a[2] + 8, (size_t) pool.size))
+        return -EFAULT;
+    return host_call(SYS_ioctl, a[0], a[1], P(&pool), 0, 0, 0);
+}
+
+int64_t sys_ioctl(thread_t *t, const uint64_t *a)
+{
+    uint32_t cmd = (uint32_t) a[1];
+    request_t r;
+
+    if (fd_hidden(a[0]))
+        return -EBADF;
+    switch (cmd) {
+    case SIOCGIFCONF:
+        return ioctl_ifconf(t, a);
+    case SIOCADDRT:
+    case SIOCDELRT:
+        return ioctl_route(t, a);
+    case RNDADDENTROPY:
+        return ioctl_entropy(t, a);
+    case LOOP_SET_FD:
+    case LOOP_CHANGE_FD:
+    case FICLONE:
+        if (fd_hidden(a[2]))
+            return -EBADF;
+        break;
+    default:
+        break;
+    }
+    if (!lookup(cmd, &r)) {
+        if (is_ifreq(cmd))
+            r = (request_t){cmd, INOUT, IFREQ};
+        else if (!decode(cmd, &r))
+            r.dir = REFUSED;
+    }
+    if (r.dir == VALUE)
+        return host_call(SYS_ioctl, a[0], cmd, a[2], 0, 0, 0);
+    if (r.dir != REFUSED)
+        return ioctl_struct(t, a, &r);
+    /* A closed descriptor is EBADF whatever the request. */
+    if (host_call(SYS_fcntl, a[0], 1 /* F_GETFD */, 0, 0, 0, 0) == -EBADF)
+        return -EBADF;
+    if (t->proc->verbose)
+        fprintf(stderr, "elfuse: ioctl %#x is not supported\n", cmd);
+    return -ENOTTY;
+}

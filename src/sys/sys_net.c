@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sockets: addresses with value-result lengths, options, datagrams. */
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "sys/call.h"
+
+/* No socket option is larger, but for tables of netfilter. */
+#define OPTION_MAX 65536U
+
+typedef struct sockaddr_storage address_t;
+
+/* What the kernel does with a value-result address: min(room, size) bytes back,
+ * the full size in *len. */
+static int64_t address_put(thread_t *t, const address_t *addr, socklen_t size,
+                           uint64_t guest, uint64_t guest_len, int room)
+{
+    size_t n = size < (socklen_t) room ? size : (socklen_t) room;
+
+    if (n > sizeof *addr)
+        n = sizeof *addr;
+    if (n && put_bytes(t, guest, addr, n))
+        return -EFAULT;
+    return put_struct(t, guest_len, &size) ? -EFAULT : 0;
+}
+
+static int64_t address_call(thread_t *t, uint64_t nr, const uint64_t *a,
+                            uint64_t flags)
+{
+    address_t addr;
+    socklen_t size = sizeof addr;
+    int room = 0;
+    int64_t ret;
+
+    if (fd_hidden(a[0]))
+        return -EBADF;
+    if (!a[1] && nr != SYS_getsockname && nr != SYS_getpeername)
+        return host_call(nr, a[0], 0, 0, flags, 0, 0);
+    if (get_struct(t, &room, a[2])) {
+        ret = host_call(nr, a[0], P(&addr), bad_pointer(), flags, 0, 0);
+        return ret;
+    }
+    if (room < 0) {
+        size = (socklen_t) room;
+        return host_call(nr, a[0], P(&addr), P(&size), flags, 0, 0);
+    }
+    ret = host_call(nr, a[0], P(&addr), P(&size), flags, 0, 0);
+    if (ret >= 0) {
+        int64_t err = address_put(t, &addr, size, a[1], a[2], room);
+
+        if (err && ret > 0 && nr != SYS_getsockname && nr != SYS_getpeername)
+            host_call(SYS_close, (uint64_t) ret, 0, 0, 0, 0, 0);
+        ret = err ? err : ret;
+    }
+    return ret;
+}
+
+int64_t sys_accept(thread_t *t, const uint64_t *a)
+{
+    return address_call(t, SYS_accept4, a, 0);
+}
+
+int64_t sys_accept4(thread_t *t, const uint64_t *a)
+{
+    return address_call(t, SYS_accept4, a, a[3]);
+}
+
+int64_t sys_getsockname(thread_t *t, const uint64_t *a)
+{
+    return address_call(t, SYS_getsockname, a, 0);
+}
+
+int64_t sys_getpeername(thread_t *t, const uint64_t *a)
+{
+    return address_call(t, SYS_getpeername, a, 0);
+}
+
+/* Options whose value holds addresses of the guest. */
+static bool option_refused(int level, int name)
+{
+    if (level == IPPROTO_TCP && name == 35 /* TCP_ZEROCOPY_RECEIVE */)
+        return true;
+    /* IPT_SO_* and their like: counters are written behind a pointer. */
+    return (level == IPPROTO_IP || level == IPPROTO_IPV6) && name >= 64 &&
+           name < 128;
+}
+
+static int64_t attach_filter(thread_t *t, const uint64_t *a)
+{
+    struct {
+        uint16_t len, pad[3];
+        uint64_t filter;
+    } prog;
+    struct sock_filter *code;
+    struct sock_fprog host;
+    int64_t ret;
+
+    if (a[4] < sizeof prog)
+        return -EINVAL;
+    if (get_struct(t, &prog, a[3]))
+        return -EFAULT;
+    if (prog.len == 0 || prog.len > BPF_MAXINSNS)
+        return -EINVAL;
+    code = calloc(prog.len, sizeof *code);
+    if (!code)
+        return -ENOMEM;
+    host.len = prog.len;
+    host.filter = code;
+    if (get_bytes(t, code, prog.filter, prog.len * sizeof *code))
+        ret = -EFAULT;
+    else
+        ret = host_call(SYS_setsockopt, a[0], a[1], a[2], P(&host), sizeof host,
+                        0);
+    free(code);
+    return ret;
+}
+
+int64_t sys_setsockopt(thread_t *t, const uint64_t *a)
+{
+    int level = (int) a[1], name = (int) a[2];
+    uint32_t len = (uint32_t) a[4];
+    uint8_t stack[256], *buf = stack;
+    int64_t ret;
+
+    if (fd_hidden(a[0]))
+        return -EBADF;
+    if (option_refused(level, name))
+        return -ENOPROTOOPT;
+    if (level == SOL_SOCKET &&
+        (name == SO_ATTACH_FILTER || name == SO_ATTACH_REUSEPORT_CBPF))
+        return attach_filter(t, a);
+    if ((int) len < 0)
+        return host_call(SYS_setsockopt, a[0], a[1], a[2], P(buf), a[4], 0);
+    if (len > OPTION_MAX)
+        len = OPTION_MAX;
+    if (!a[3])
+        return host_call(SYS_setsockopt, a[0], a[1], a[2], 0, len, 0);
+    if (len > sizeof stack && !(buf = malloc(len)))
+        return -ENOMEM;
+    if (get_bytes(t, buf, a[3], len))
+        ret =
+            host_call(SYS_setsockopt, a[0], a[1], a[2], bad_pointer(), len, 0);
+    else if (level == SOL_SOCKET && name == SO_ATTACH_BPF && len >= 4 &&
+             fd_hidden(*(uint32_t *) (void *) buf))
+        ret = -EBADF;
+    else
+        ret = host_call(SYS_setsockopt, a[0], a[1], a[2], P(buf), len, 0);
+    if (buf != stack)
+        free(buf);
+    return ret;
+}
+
+int64_t sys_getsockopt(thread_t *t, const uint64_t *a)
+{
+    uint8_t stack[256], *buf = stack;
+    int room;
+    socklen_t len;
+    int64_t ret;
+
+    if (fd_hidden(a[0]))
+        return -EBADF;
+    if (option_refused((int) a[1], (int) a[2]))
+        return -ENOPROTOOPT;
+    if (get_struct(t, &room, a[4]))
+        return host_call(SYS_getsockopt, a[0], a[1], a[2], P(buf),
+                         bad_pointer(), 0);
+    len = (socklen_t) room;
+    if (room > 0 && len > OPTION_MAX)
+        len = OPTION_MAX;
+    if (room > (int) sizeof stack && !(buf = calloc(1, len)))
+        return -ENOMEM;
+    /* Some options are asked by what is in the buffer (TCP_INFO's kin). */
+    if (room > 0 && get_bytes(t, buf, a[3], len))
+        ret = host_call(SYS_getsockopt, a[0], a[1], a[2], bad_pointer(),
+                        P(&len), 0);
+    else
+        ret = host_call(SYS_getsockopt, a[0], a[1], a[2], P(buf), P(&len), 0);
+    if (ret >= 0 &&
+        ((len && put_bytes(t, a[3], buf, len)) || put_struct(t, a[4], &len)))
+        ret = -EFAULT;
+    if (buf != stack)
+        free(buf);
+    return ret;
+}
+
+/* Beyond this no datagram goes, and a stream takes it in pieces. */
+#define MESSAGE_MAX (16UL << 20)
+
+int64_t sys_sendto(thread_t *t, const uint64_t *a)
+{
+    struct iovec iov[16];
+    struct msghdr msg = {.msg_iov = iov};
+    address_t addr;
+    span_set_t span;
+    uint64_t len = a[2] < MESSAGE_MAX ? a[2] : MESSAGE_MAX;
+    int64_t ret;
+
+    if (fd_hidden(a[0]))
+        return -EBADF;
+    if (a[4]) {
+        if (a[5] > sizeof addr)
+            return -EINVAL;
+        if (a[5] && get_bytes(t, &addr, a[4], a[5]))
+            return -EFAULT;
+        msg.msg_name = &addr;
+        msg.msg_namelen = (socklen_t) a[5];
+    }
+    if (len == 0 ||
+        span_get(t->proc->mm, &t->cpu, a[1], len, SPAN_READ, iov, 16, &span))
+        return host_call(SYS_sendto, a[0], len ? bad_pointer() : 0, len, a[3],
+                         P(msg.msg_name), msg.msg_namelen);
+    msg.msg_iovlen = (size_t) span.nr;
+    /* A message goes whole or not at all; of a stream the kernel would send
+     * what it can reach, and so do we. */
+    if (span.bytes < len) {
+        int type = 0;
+        socklen_t n = sizeof type;
+
+        if (!getsockopt((int) a[0], SOL_SOCKET, SO_TYPE, &type, &n) &&
+            type != SOCK_STREAM) {
+            span_put(&t->cpu, &span);
+            return -EFAULT;
+        }
+    }
+    ret = host_call(SYS_sendmsg, a[0], P(&msg), a[3], 0, 0, 0);
+    span_put(&t->cpu, &span);
+    return ret;
+}
+
+int64_t sys_recvfrom(thread_t *t, const uint64_t *a)
+{
+    struct iovec iov[16];
+    struct msghdr msg = {.msg_iov = iov};
+    address_t addr;
+    span_set_t span = {.slot = -1};
+    uint64_t len = a[2], limit = 1UL << 20;
+    int room = 0, type = SOCK_STREAM;
+    socklen_t n = sizeof type;
+    int64_t ret;
+
+    if (fd_hidden(a[0]))
+        return -EBADF;
+    if (len > limit) {
+        getsockopt((int) a[0], SOL_SOCKET, SO_TYPE, &type, &n);
+        if (type != SOCK_STREAM || a[3] & MSG_WAITALL)
+            limit = MESSAGE_MAX;
+        len = len < limit ? len : limit;
+    }
+    if (a[4]) {
+        msg.msg_name = &addr;
+        msg.msg_namelen = sizeof addr;
+    }
+    if (len == 0 ||
+        span_get(t->proc->mm, &t->cpu, a[1], len, SPAN_WRITE, iov, 16, &span)) {
+        iov[0].iov_base = (void *) (uintptr_t) (len ? bad_pointer() : 0);
+        iov[0].iov_len = len;
+        msg.msg_iovlen = 1;
+    } else {
+        msg.msg_iovlen = (size_t) span.nr;
+    }
+    ret = host_call(SYS_recvmsg, a[0], P(&msg), a[3], 0, 0, 0);
+    if (span.slot >= 0)
+        span_put(&t->cpu, &span);
+    if (ret >= 0 && a[4]) {
+        if (get_struct(t, &room, a[5]))
+            return -EFAULT;
+        if (room < 0)
+            return -EINVAL;
+        if (address_put(t, &addr, msg.msg_namelen, a[4], a[5], room))
+            return -EFAULT;
+    }
+    return ret;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The process and its threads, and what would reach into one. */
+#include <linux/kcmp.h>
+#include <sys/personality.h>
+
+#include "sys/call.h"
+
+/* Linux's size of struct robust_list_head. */
+#define ROBUST_SIZE 24U
+
+/* What the end of a thread will look at. */
+static __thread struct {
+    uint64_t clear_tid;
+    uint64_t robust;
+} self;
+
+int64_t sys_exit(thread_t *t, const uint64_t *a)
+{
+    proc_exit(t->proc, (int) (a[0] & 0xff));
+}
+
+int64_t sys_exit_group(thread_t *t, const uint64_t *a)
+{
+    proc_exit(t->proc, (int) (a[0] & 0xff));
+}
+
+int64_t sys_set_tid_address(thread_t *t, const uint64_t *a)
+{
+    self.clear_tid = a[0];
+    return t->tid;
+}
+
+int64_t sys_set_robust_list(thread_t *t, const uint64_t *a)
+{
+    if (a[1] != ROBUST_SIZE)
+        return -EINVAL;
+    self.robust = a[0];
+    return 0;
+}
+
+int64_t sys_get_robust_list(thread_t *t, const uint64_t *a)
+{
+    uint64_t size = ROBUST_SIZE;
+
+    if (a[0] && (pid_t) a[0] != t->tid)
+        return host_call(SYS_kill, a[0], 0, 0, 0, 0, 0) == -ESRCH ? -ESRCH
+                                                                  : -EPERM;
+    if (put_struct(t, a[2], &size) || put_struct(t, a[1], &self.robust))
+        return -EFAULT;
+    return 0;
+}
+
+/* clone, clone3, fork and vfork forms: not served yet. */
+int64_t sys_clone(thread_t *t, const uint64_t *a)
+{
+    return sys_enosys(t, a);
+}
+
+int64_t sys_execve(thread_t *t, const uint64_t *a)
+{
+    return sys_enosys(t, a);
+}
+
+/* READ_IMPLIES_EXEC would change elfuse's own mappings. */
+int64_t sys_personality(thread_t *t, const uint64_t *a)
+{
+    static uint32_t kept;
+    uint32_t persona = (uint32_t) a[0];
+    int64_t old;
+
+    if (persona == 0xffffffff) {
+        old = host_call(SYS_personality, persona, 0, 0, 0, 0, 0);
+        return old < 0 ? old : old | kept;
+    }
+    old = host_call(SYS_personality, persona & ~(uint32_t) READ_IMPLIES_EXEC, 0,
+                    0, 0, 0, 0);
+    if (old < 0)
+        return old;
+    old |= kept;
+    kept = persona & READ_IMPLIES_EXEC;
+    return old;
+}
+
+/* A barrier on the CPUs that run this process's threads is one for the vCPUs
+ * too; only restartable sequences are not offered. */
+int64_t sys_membarrier(thread_t *t, const uint64_t *a)
+{
+    if (a[0] >= 1UL << 7 && a[0] <= 1UL << 8)
+        return -EINVAL;
+    return host_call(SYS_membarrier, a[0], a[1], a[2], 0, 0, 0);
+}
+
+int64_t sys_ptrace(thread_t *t, const uint64_t *a)
+{
+    return -EPERM;
+}
+
+/* Files of the guest's own may be compared; everything else is an address or
+ * a table of elfuse's. */
+int64_t sys_kcmp(thread_t *t, const uint64_t *a)
+{
+    pid_t pid = t->proc->pid;
+
+    if ((pid_t) a[0] != pid || (pid_t) a[1] != pid || a[2] != KCMP_FILE)
+        return -EPERM;
+    if (fd_hidden(a[3]) || fd_hidden(a[4]))
+        return -EBADF;
+    return host_call(SYS_kcmp, a[0], a[1], a[2], a[3], a[4], 0);
+}
+
+/* A filter would judge elfuse's calls, with addresses it does not know. */
+int64_t sys_seccomp(thread_t *t, const uint64_t *a)
+{
+    return -ENOSYS;
+}
+
+int64_t sys_pidfd_getfd(thread_t *t, const uint64_t *a)
+{
+    return fd_hidden(a[0]) ? -EBADF : -EPERM;
+}
