@@ -251,6 +251,7 @@ int main(int argc, char **argv)
     proc.show_stats = opt.stats;
     proc.verbose = opt.verbose;
 
+    fdspace_init(&proc);
     int fd = open_program(&proc, proc.argv[0]);
     keep_exe(&proc);
     create_machine(&proc, &opt, &thread);

@@ -2,6 +2,7 @@
 /* Every way in which a guest process ends. */
 #include "proc/proc.h"
 #include "stats.h"
+#include "sys/sys.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -14,12 +15,15 @@
 
 static void print_stats(const proc_t *proc)
 {
-    if (proc->show_stats)
+    if (proc->show_stats) {
         stats_print(stderr);
+        sys_print_histogram(stderr);
+    }
 }
 
 _Noreturn void proc_exit(proc_t *proc, int status)
 {
+    strace_exited(proc, status);
     print_stats(proc);
     _exit(status);
 }
@@ -41,6 +45,7 @@ _Noreturn void proc_die(proc_t *proc, int signal)
     const struct sigaction standard = {.sa_handler = SIG_DFL};
     sigset_t set;
 
+    strace_killed(proc, signal);
     print_stats(proc);
     forbid_core();
     /* SIGKILL and SIGSTOP refuse, and need none of it. */

@@ -4,16 +4,13 @@
 #include <sys/time.h>
 #include <time.h>
 
+#include "proc/vvar.h"
 #include "sys/call.h"
-
-/* proc/vvar.c: the time as the vDSO computes it, or -errno for a clock that it
- * does not serve. */
-int vvar_clock_gettime(int clock, struct timespec *ts) __attribute__((weak));
 
 /* One source for both, so that they never disagree. */
 static int64_t clock_read(int clock, struct timespec *ts)
 {
-    if (vvar_clock_gettime && vvar_clock_gettime(clock, ts) == 0)
+    if (vvar_clock_gettime(clock, ts) == 0)
         return 0;
     return host_call(SYS_clock_gettime, (uint64_t) clock, P(ts), 0, 0, 0, 0);
 }
