@@ -93,12 +93,11 @@ void gather_cover(gather_t *g, uint64_t start, uint64_t end)
         g->high = end;
 }
 
-void gather_range(gather_t *g, uint64_t start, uint64_t end)
+static void add_range(gather_t *g, uint64_t start, uint64_t end)
 {
     uint64_t pages = (end - start) >> GUEST_PAGE_SHIFT;
     int n = g->nr_ranges;
 
-    gather_cover(g, start, end);
     g->kind |= pages > RANGE_MAX_PAGES ? TLB_LEAF | TLB_ALL : TLB_LEAF;
     if (g->kind & TLB_ALL)
         return;
@@ -114,6 +113,12 @@ void gather_range(gather_t *g, uint64_t start, uint64_t end)
     }
 }
 
+void gather_range(gather_t *g, uint64_t start, uint64_t end)
+{
+    gather_cover(g, start, end);
+    add_range(g, start, end);
+}
+
 void gather_free_table(gather_t *g, uint32_t table, uint64_t start,
                        uint64_t size)
 {
@@ -124,7 +129,7 @@ void gather_free_table(gather_t *g, uint32_t table, uint64_t start,
     if (start + size > g->tables_high)
         g->tables_high = start + size;
     /* One address is enough to drop the walk caches' way to the table. */
-    gather_range(g, start, start + GUEST_PAGE_SIZE);
+    add_range(g, start, start + GUEST_PAGE_SIZE);
     g->kind |= TLB_TABLE;
 }
 

@@ -229,10 +229,9 @@ int pt_move(struct mm *mm, struct mm_cpu *cpu, uint64_t from, uint64_t to,
     if (!error) {
         mv.moved = by_host && hostspace_move(mm, from, to, len);
         (void) for_pieces(&mv, move_piece);
-        settle(mm, &g, from, from + len);
-    } else {
-        settle(mm, &g, to, to + len);
     }
+    settle(mm, &g, from, from + len);
+    settle(mm, &g, to, to + len);
     gather_finish(&g);
     if (!error)
         revive(&mv, cpu);
