@@ -121,18 +121,19 @@ void boot_set_clock(const char *nanoseconds)
         die(errno, "clock");
 }
 
+/* Like mkdir -p; what cannot be made shows when it is used. */
 static void make_dirs(const char *path)
 {
-    char part[4096];
-    for (size_t i = 1; i < sizeof part - 1; i++) {
-        if (path[i] == '/' || path[i] == 0) {
-            memcpy(part, path, i);
-            part[i] = 0;
-            mkdir(part, 0755);
-        }
-        if (path[i] == 0)
-            break;
+    char *copy = strdup(path);
+    if (!copy)
+        die(errno, "%s", path);
+    for (char *slash = copy + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = 0;
+        mkdir(copy, 0755);
+        *slash = '/';
     }
+    mkdir(copy, 0755);
+    free(copy);
 }
 
 void boot_mount_share(int index, const char *path)

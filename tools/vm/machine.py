@@ -2,7 +2,6 @@
 """One run of QEMU: its command line, its ports, its console."""
 
 import collections
-import os
 import shutil
 import socket
 import subprocess

@@ -3,7 +3,6 @@
 bytes of the standard streams."""
 
 import os
-import socket
 import threading
 import time
 

@@ -384,12 +384,12 @@ def load_order(folder, names):
 def fill_initramfs(archive, kernel_folder, busybox, init):
     for name in ("bin", "dev", "etc", "home", "lib", "lib/modules",
                  "lib/modules/vm", "mnt", "proc", "root", "run", "sys", "usr",
-                 "usr/lib", "usr/local", "usr/local/bin", "usr/share", "var",
-                 "var/tmp"):
+                 "usr/lib", "usr/local", "usr/local/bin", "usr/sbin",
+                 "usr/share", "var", "var/tmp"):
         archive.folder(name)
     archive.folder("tmp", 0o1777)
     archive.device("dev/console", 5, 1)
-    for name in ("sbin", "usr/bin", "usr/sbin"):
+    for name in ("sbin", "usr/bin"):
         archive.link(name, "/bin")
     program = read_file(busybox)
     archive.file("bin/busybox", program, 0o755)
