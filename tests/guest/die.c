@@ -201,6 +201,24 @@ static void truncated_file(void)
     store(p + PAGE);
 }
 
+static void unmap_all(void)
+{
+    sys_munmap(NULL, 1UL << 46);
+    sys_munmap((void *) (1UL << 46), (1UL << 48) - (1UL << 46));
+}
+
+static void close_all(void)
+{
+    sys_mprotect((void *) (uintptr_t) 0x400000, 64 * PAGE, PROT_NONE);
+}
+
+static void unmap_stack(void)
+{
+    static vma_t v;
+    need(vma_named("[stack]", &v), "[stack]");
+    sys_munmap((void *) v.start, v.end - v.start);
+}
+
 static int deeper(int n)
 {
     volatile char frame[1024];
@@ -334,6 +352,9 @@ static const struct {
     WAY(beyond_file),
     WAY(beyond_file_private),
     WAY(truncated_file),
+    WAY(unmap_all),
+    WAY(close_all),
+    WAY(unmap_stack),
     WAY(stack_overflow),
     WAY(stack_guard),
     WAY(abort),
