@@ -10,7 +10,7 @@ import shutil
 import zipfile
 
 # Bump it when anything here changes.
-VERSION = "1"
+VERSION = "2"
 WHEN = 1_000_000_000
 HUNDRED_MB = 100_000_000
 MILLION = 1_000_000
@@ -105,15 +105,18 @@ def settle(top):
 
 
 def big(top, rng):
-    """Read from outside the copies: 100 MB of text, 1 M lines to sort."""
-    lines = text(rng, 20_000).splitlines(True)
+    """Read from outside the copies: a log of 100 MB, 1 M lines to sort."""
+    events = [sentence(rng, 14) for _ in range(60)]
     with open(os.path.join(top, "big.txt"), "wb") as out:
-        left = HUNDRED_MB
+        left, second = HUNDRED_MB, WHEN
         while left > 0:
-            rng.shuffle(lines)
-            piece = "".join(lines).encode()[:left]
+            piece = "".join(
+                "%d host program[%d]: %s\n"
+                % (second + i // 7, 300 + i % 5, rng.choice(events))
+                for i in range(10_000)).encode()[:left]
             out.write(piece)
             left -= len(piece)
+            second += 1500
     with open(os.path.join(top, "lines.txt"), "w", encoding="ascii") as out:
         out.writelines("%08x %s\n" % (rng.getrandbits(32), rng.choice(WORDS))
                        for _ in range(MILLION))

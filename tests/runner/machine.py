@@ -52,7 +52,7 @@ class Boot:
         self.folder = os.path.join("build/check", name)
         self.jobs, self.vm_options = jobs, list(vm_options)
         self.template, self.setup, self.timeout = template, setup, timeout
-        self.log = ""
+        self.log, self.no_machine = "", False
 
     def run(self, modes):
         """modes: (label, launcher or None for native) pairs. Returns an
@@ -72,12 +72,14 @@ class Boot:
                                os.path.join(self.folder, "main.sh")],
             timeout=self.timeout + 30)
         self.log = outcome.out
+        self.no_machine = outcome.status == VM_FAILED and \
+            "cannot download" in outcome.out
         if outcome.status == 0:
             return ""
         return "%s: %s\n%s" % (VM, outcome.describe(), outcome.out)
 
     def _script(self, modes):
-        lines = ["set -e", "here=$(pwd)", self.setup,
+        lines = ["set -e", "here=$(pwd)", "export TOP=$here", self.setup,
                  "cp build/elfuse /tmp/elfuse 2>/dev/null || :"]
         for label, launcher in modes:
             lines.append("sh tests/runner/batch.sh %s %s/jobs $here/%s/%s "
@@ -86,6 +88,9 @@ class Boot:
                              self.folder, label, self.template,
                              launcher or ""))
         return "\n".join(lines) + "\n"
+
+    def last_line(self):
+        return self.log.strip().split("\n")[-1]
 
     def results(self, label):
         """What a mode left: a function from a job's name."""

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of `make check`, in the order in which they run."""
 
-from runner import lint
-from runner import unit
+from runner import build, cli, cost, fuzz, guest, lint, programs, unit
 
 PARTS = {
     "lint": lint,
+    "build": build,
     "unit": unit,
+    "fuzz": fuzz,
+    "cli": cli,
+    "guest": guest,
+    "cost": cost,
+    "programs": programs,
 }
 
 

@@ -9,11 +9,12 @@ import importlib.util
 import os
 import re
 
+from runner import command
 from runner import machine
 
 FOLDER = "tests/programs"
-SECONDS = 60
-SLOW_SECONDS = 240  # the rows on the large files
+SECONDS = 120
+SLOW_SECONDS = 400  # the rows on the large files
 ROW = re.compile(r"^([\w.-]+)(?:~(\w+))?\s+(\S.*)$")
 PARTS = (("standard output", "out"), ("standard error", "err"),
          ("files left behind", "tree"))
@@ -72,11 +73,16 @@ def run(report, second=("elfuse", "/tmp/elfuse")):
         return
     inputs = module("inputs").make("build/check/inputs")
     normalisers = module("normalise").NORMALISERS
+    built = command.make("all")
+    if built.status != 0:
+        report.failed("building", built.out)
+        return
     big = any("/tmp/big" in job.line for job, _ in wanted)
     boot = machine.Boot(
         "programs", [job for job, _ in wanted], template="/tmp/inputs",
         setup="cp -a %s/small /tmp/inputs\n%s" % (
-            inputs, "cp -r %s/big /tmp/big" % inputs if big else ""))
+            inputs, "cp -r %s/big /tmp/big" % inputs if big else ""),
+        timeout=1800)
     trouble = boot.run([("native", None), second])
     if trouble:
         report.failed("the machine", trouble)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""guest programs on a real kernel and under elfuse, in one boot
+
+A test is one run of a program of tests/guest in one configuration: TAP and
+status must be right in both places and the outputs the same bytes.
+tests/guest/EXPECT has runs with arguments and runs that end in another way.
+"""
+
+import glob
+import os
+
+from runner import command
+from runner import machine
+from runner.programs import difference
+from runner.tap import Tap
+
+ELFUSE = "/tmp/elfuse"
+SECONDS = 180
+MAX = "max,pauth=off,sve=off,sme=off"
+
+# What the shorter runs leave out: they differ from the full run in the kernel
+# or the processor, which these do not depend on.
+LONG = ("mmap-errors", "mmap-limits", "mmap-many", "mmap-place",
+        "mmap-topdown", "mlock", "mincore", "poll", "socket", "file-names")
+
+# name, elfuse-vm's options, shorter?, elfuse's options by label. A kernel with
+# other pages than ours is no reference: there the first boot's is.
+CONFIGURATIONS = [
+    ("6.1-max", [], False, [("elfuse", ""), ("36bit", "--ipa-bits 36")]),
+    ("6.1-a72", ["--cpu", "cortex-a72"], False, [("elfuse", "")]),
+    ("6.12-16k", ["--kernel", "6.12-16k"], True, [("elfuse", "")]),
+    ("6.1-pauth", ["--cpu", MAX.replace("pauth=off", "pauth=on")], True,
+     [("elfuse", "")]),
+    ("6.1-sve", ["--cpu", MAX.replace("sve=off", "sve=on")], True,
+     [("elfuse", "")]),
+]
+NO_REFERENCE = ("6.12-16k",)
+
+
+class Run:
+    def __init__(self, program, arguments, status, tap):
+        self.program, self.arguments = program, arguments
+        self.status, self.tap = status, tap
+        self.name = ".".join([program] + arguments).replace("/", "_")
+
+    def job(self):
+        return machine.Job(self.name, " ".join(
+            ["target", "/tmp/guest/" + self.program] + self.arguments),
+            SECONDS)
+
+
+def runs():
+    """Those of EXPECT, and each program without a line there, once."""
+    found, named = [], set()
+    with open("tests/guest/EXPECT", encoding="utf-8") as source:
+        for line in source:
+            words = line.split("#")[0].split()
+            if words:
+                named.add(words[1])
+                found.append(Run(words[1], words[2:], int(words[0]), False))
+    for path in sorted(glob.glob("tests/guest/*.c")):
+        program = os.path.basename(path)[:-2]
+        if program not in named:
+            found.append(Run(program, [], 0, True))
+    return found
+
+
+def faults(run, result):
+    """What is wrong with one result on its own, '' if nothing."""
+    if result.timed_out or result.status != run.status:
+        return "%s, not %d" % (result.describe(), run.status)
+    if run.tap:
+        tap = Tap(result.out.decode(errors="replace"))
+        if tap.failures:
+            return "not ok: " + "; ".join(tap.failures)
+        return tap.problem
+    return ""
+
+
+def judge(report, name, run, native, elfuse):
+    text = ""
+    for title, result in (("natively", native), ("under elfuse", elfuse)):
+        fault = result and faults(run, result)
+        if fault:
+            text += "%s: %s\n" % (title, fault)
+    if native:
+        text += difference("standard output", native.out, elfuse.out)
+        text += difference("standard error", native.err, elfuse.err)
+        text += difference("files left behind", native.tree, elfuse.tree)
+    elif text:
+        text += elfuse.out.decode(errors="replace")
+    if text:
+        report.failed(name, text)
+        return
+    skips = Tap(elfuse.out.decode(errors="replace")).skips if run.tap else []
+    report.passed(name, "; ".join("skipped %s: %s" % skip for skip in skips))
+
+
+def boot(report, configuration, wanted, reference):
+    """Runs one configuration. Returns what its native runs left."""
+    name, options, _, modes = configuration
+    here = machine.Boot(
+        "guest-" + name, [run.job() for run in wanted], options,
+        setup="mkdir /tmp/guest\ncp build/guest/* /tmp/guest/", timeout=1800)
+    launched = [(label, "%s %s" % (ELFUSE, args)) for label, args in modes]
+    if name not in NO_REFERENCE:
+        launched.insert(0, ("native", None))
+    trouble = here.run(launched)
+    if trouble and here.no_machine:
+        report.skipped(name, "no such machine here: " + here.last_line())
+        return reference
+    if trouble:
+        report.failed(name + "/the machine", trouble)
+    if name not in NO_REFERENCE:
+        reference = here.results("native")
+    for label, _ in modes:
+        elfuse = here.results(label)
+        title = name if label == "elfuse" else "%s-%s" % (name, label)
+        for run in wanted:
+            judge(report, "%s/%s" % (title, run.name), run,
+                  reference and reference(run.name), elfuse(run.name))
+    return reference
+
+
+def run(report):
+    built = command.make("all", "guest")
+    if built.status != 0:
+        report.failed("building", built.out)
+        return
+    reference = None
+    for configuration in CONFIGURATIONS:
+        name, _, shorter, _ = configuration
+        wanted = [run for run in runs()
+                  if not (shorter and run.program in LONG) and
+                  report.wanted("%s/%s" % (name, run.name))]
+        if wanted:
+            reference = boot(report, configuration, wanted, reference)
