@@ -71,7 +71,7 @@ static void test_big(void)
     is(raw_brk(base + GIB), base + GIB, "grow by 1 GiB again");
     ok(base[0] == 0 && base[GIB / 2] == 0 && base[GIB - 1] == 0, "it is zero");
     raw_brk(base);
-    is(raw_brk((void *) (1UL << 48)), base, "beyond user space is refused");
+    is(raw_brk((void *) TOP), base, "beyond user space is refused");
     is(raw_brk((void *) -PAGE), base, "near the top is refused");
 }
 

@@ -204,7 +204,7 @@ static void truncated_file(void)
 static void unmap_all(void)
 {
     sys_munmap(NULL, 1UL << 46);
-    sys_munmap((void *) (1UL << 46), (1UL << 48) - (1UL << 46));
+    sys_munmap((void *) (1UL << 46), TOP - (1UL << 46));
 }
 
 static void close_all(void)

@@ -17,15 +17,17 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define PAGE    4096UL
-#define BLOCK   (2UL << 20)
-#define KIB     (1UL << 10)
-#define MIB     (1UL << 20)
-#define GIB     (1UL << 30)
-#define TIB     (1UL << 40)
-#define RW      (PROT_READ | PROT_WRITE)
-#define ANON    (MAP_PRIVATE | MAP_ANONYMOUS)
-#define LAZY    (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+#define PAGE  4096UL
+#define BLOCK (2UL << 20)
+#define KIB   (1UL << 10)
+#define MIB   (1UL << 20)
+#define GIB   (1UL << 30)
+#define TIB   (1UL << 40)
+#define RW    (PROT_READ | PROT_WRITE)
+#define ANON  (MAP_PRIVATE | MAP_ANONYMOUS)
+#define LAZY  (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+/* No arm64 kernel has more user space than 52 bits; most have 48. */
+#define TOP     (1UL << 52)
 #define BAD_PTR ((void *) -PAGE) /* beyond every user space */
 #define NO_PAGE ((void *) 8)     /* in user space, never mapped */
 #define GOOD(p) ((p) != MAP_FAILED)

@@ -2,15 +2,13 @@
 /* mmap: its errors, and which of two comes first. */
 #include "mem.h"
 
-#define TASK_TOP (1UL << 48)
-
 static void test_length(void)
 {
     fails(sys_mmap(NULL, 0, RW, ANON, -1, 0), EINVAL, "length 0");
     fails(sys_mmap(NULL, -1UL, RW, ANON, -1, 0), ENOMEM,
           "length ~0 rounds to 0");
     fails(sys_mmap(NULL, -PAGE, RW, ANON, -1, 0), ENOMEM, "length -4096");
-    fails(sys_mmap(NULL, TASK_TOP, RW, LAZY, -1, 0), ENOMEM,
+    fails(sys_mmap(NULL, TOP, RW, LAZY, -1, 0), ENOMEM,
           "length of the whole address space");
     fails(sys_mmap(NULL, 1UL << 62, PROT_NONE, LAZY, -1, 0), ENOMEM,
           "length 2^62");
@@ -139,9 +137,9 @@ static void test_order(void)
           "length ~0 before an unaligned fixed address");
     fails(sys_mmap((void *) 1, PAGE, RW, MAP_ANONYMOUS | MAP_FIXED, -1, 0),
           EINVAL, "unaligned fixed address and no type");
-    fails(sys_mmap((void *) TASK_TOP, PAGE, RW, MAP_PRIVATE | MAP_FIXED, w, 0),
+    fails(sys_mmap((void *) TOP, PAGE, RW, MAP_PRIVATE | MAP_FIXED, w, 0),
           ENOMEM, "address beyond user space before the mode of the file");
-    fails(sys_mmap((void *) (TASK_TOP + 1), PAGE, RW, ANON | MAP_FIXED, -1, 0),
+    fails(sys_mmap((void *) (TOP + 1), PAGE, RW, ANON | MAP_FIXED, -1, 0),
           ENOMEM, "beyond user space before unaligned");
     fails(sys_mmap((void *) 1, PAGE, RW, MAP_PRIVATE | MAP_FIXED, w, 0), EINVAL,
           "unaligned fixed address before the mode of the file");
@@ -156,8 +154,8 @@ static void test_addresses(void)
         unsigned long addr;
         const char *name;
     } bad[] = {
-        {TASK_TOP, "fixed at 2^48"},
-        {TASK_TOP - PAGE, "fixed, second page at 2^48"},
+        {TOP, "fixed at 2^52"},
+        {TOP - PAGE, "fixed, second page at 2^52"},
         {1UL << 55, "fixed at 2^55"},
         {0xffff000000000000UL, "fixed at the kernel's first address"},
         {-2 * PAGE, "fixed near the top"},
@@ -166,9 +164,9 @@ static void test_addresses(void)
         fails(sys_mmap((void *) bad[i].addr, 2 * PAGE, RW, ANON | MAP_FIXED, -1,
                        0),
               ENOMEM, bad[i].name);
-    char *p = sys_mmap((void *) TASK_TOP, PAGE, RW, ANON, -1, 0);
-    ok(GOOD(p), "a hint at 2^48 is only a hint");
-    ok((uintptr_t) p < TASK_TOP, "and gives an address in user space");
+    char *p = sys_mmap((void *) TOP, PAGE, RW, ANON, -1, 0);
+    ok(GOOD(p), "a hint at 2^52 is only a hint");
+    ok((uintptr_t) p < TOP, "and gives an address in user space");
     sys_munmap(p, PAGE);
     p = sys_mmap((void *) -PAGE, PAGE, RW, ANON, -1, 0);
     ok(GOOD(p), "a hint at the top is only a hint");

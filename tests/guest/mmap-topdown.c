@@ -11,10 +11,21 @@ static char *map_any(size_t len)
     return p;
 }
 
+/* Fills every hole above `floor` that takes `len` bytes. */
+static void fill(char *floor, size_t len)
+{
+    char *p;
+    while ((p = map_any(len)) > floor)
+        ;
+    sys_munmap(p, len);
+}
+
 int main(void)
 {
     char *big = sys_mmap(NULL, GIB, PROT_NONE, LAZY, -1, 0);
     need(GOOD(big), "mmap");
+    for (size_t len = MIB; len >= PAGE; len /= 2)
+        fill(big, len);
     char *a = map_any(MIB), *b = map_any(MIB), *c = map_any(MIB);
     ok(b < a && c < b, "each mapping is below the one before");
     is(b, a - MIB, "with nothing between");

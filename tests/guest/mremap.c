@@ -50,12 +50,11 @@ static void test_errors(void)
           "old and new the same");
     fails(sys_mremap(p + 4 * PAGE, PAGE, 5 * PAGE, FIXED, p), EINVAL,
           "the new range reaches into the old one");
-    fails(sys_mremap(p, PAGE, PAGE, FIXED, (void *) (1UL << 48)), EINVAL,
+    fails(sys_mremap(p, PAGE, PAGE, FIXED, (void *) TOP), EINVAL,
           "new address beyond user space");
-    fails(sys_mremap(p, PAGE, 1UL << 48, FIXED, hole), EINVAL,
+    fails(sys_mremap(p, PAGE, TOP, FIXED, hole), EINVAL,
           "new size beyond user space");
-    fails(sys_mremap(p, 8 * PAGE, 1UL << 48, MOVE, NULL), ENOMEM,
-          "growth to 2^48");
+    fails(sys_mremap(p, 8 * PAGE, TOP, MOVE, NULL), ENOMEM, "growth to 2^52");
     fails(sys_mremap(p, 8 * PAGE, -PAGE, MOVE, NULL), ENOMEM,
           "growth to nearly 2^64");
     is_str(layout(p, 8), "rw-p:8", "nothing changed");

@@ -19,7 +19,22 @@ static const Elf64_Sym *symtab;
 static const char *strtab;
 static const uint16_t *versym;
 static const Elf64_Verdef *verdef;
-static const uint32_t *hash;
+static uint32_t symbols; /* how many there are */
+
+/* The number of symbols by a DT_GNU_HASH table: the end of the last chain. */
+static uint32_t gnu_count(const uint32_t *h)
+{
+    uint32_t buckets = h[0], first = h[1], last = 0;
+    const uint32_t *bucket = h + 4 + 2 * h[2], *chain = bucket + buckets;
+    for (uint32_t i = 0; i < buckets; i++)
+        if (bucket[i] > last)
+            last = bucket[i];
+    if (last < first)
+        return first;
+    while (!(chain[last - first] & 1))
+        last++;
+    return last + 1;
+}
 
 static void read_dynamic(const Elf64_Dyn *d)
 {
@@ -34,7 +49,9 @@ static void read_dynamic(const Elf64_Dyn *d)
         else if (d->d_tag == DT_VERDEF)
             verdef = (const Elf64_Verdef *) p;
         else if (d->d_tag == DT_HASH)
-            hash = (const uint32_t *) p;
+            symbols = ((const uint32_t *) p)[1];
+        else if (d->d_tag == DT_GNU_HASH && symbols == 0)
+            symbols = gnu_count((const uint32_t *) p);
     }
 }
 
@@ -60,9 +77,9 @@ static void test_elf(void)
     ok(dyn != NULL, "has a PT_DYNAMIC");
     need(loaded && dyn, "vDSO");
     read_dynamic(dyn);
-    ok(symtab && strtab && hash, "has symbols, strings and a hash table");
+    ok(symtab && strtab && symbols, "has symbols, strings and a hash table");
     ok(versym && verdef, "has versions");
-    need(symtab && strtab && hash && versym && verdef, "tables");
+    need(symtab && strtab && symbols && versym && verdef, "tables");
     static vma_t v;
     ok(vma_find(eh, &v) && v.start == (uintptr_t) eh, "is mapped in one piece");
     is_str(v.name, "[vdso]", "as [vdso]");
@@ -90,7 +107,7 @@ static bool version_is(int index, const char *name)
 
 static uintptr_t lookup(const char *name)
 {
-    for (uint32_t i = 0; i < hash[1]; i++)
+    for (uint32_t i = 0; i < symbols; i++)
         if (ELF64_ST_TYPE(symtab[i].st_info) <= STT_FUNC &&
             symtab[i].st_shndx != SHN_UNDEF &&
             strcmp(strtab + symtab[i].st_name, name) == 0 &&
