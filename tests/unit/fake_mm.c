@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "mm/account.h"
 #include "proc/proc.h"
 
 _Noreturn void elfuse_panic(const char *format, ...)
@@ -76,6 +77,12 @@ static uint8_t *stage2(uint64_t ipa)
         }
     }
     return NULL;
+}
+
+/* --- the calls' part of mm --- */
+
+void account_init(struct mm *mm)
+{
 }
 
 /* --- VMAs --- */

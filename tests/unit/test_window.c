@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sources: tests/unit/fake_mm.c tests/unit/mm_model.c src/stats.c src/mm/copy.c
- * src/mm/dirty.c src/mm/gather.c src/mm/hostspace.c src/mm/materialise.c
- * src/mm/mm.c src/mm/objectspace.c src/mm/pagetable.c src/mm/ptmove.c
- * src/mm/ptretain.c src/mm/span.c src/mm/tablepool.c src/mm/window.c */
+/* sources: tests/unit/fake_mm.c tests/unit/mm_model.c src/stats.c */
+/* sources: src/mm/copy.c src/mm/dirty.c src/mm/gather.c src/mm/hostspace.c */
+/* sources: src/mm/materialise.c src/mm/mm.c src/mm/objectspace.c */
+/* sources: src/mm/pagetable.c src/mm/ptmove.c src/mm/ptretain.c */
+/* sources: src/mm/span.c src/mm/tablepool.c src/mm/window.c */
 /* IPA windows: opening, eviction, and life with 36 bits of IPA. */
 #include <setjmp.h>
 #include <stdarg.h>
