@@ -22,11 +22,19 @@
 #include "stats.h"
 
 /* Pages taken by a first touch: of clean backing an aligned group, of backing
- * that must be zeroed one; doubled for each fault of a linear sweep. */
+ * that must be zeroed one; so many times more for each fault of a linear sweep,
+ * up to a most. */
 #define CLEAN_PAGES     16U
+#define CLEAN_GROWTH    2U
 #define CLEAN_PAGES_MAX ((uint32_t) BLOCK_PAGES)
 #define DIRTY_PAGES     1U
+#define DIRTY_GROWTH    4U
 #define DIRTY_PAGES_MAX 16U
+/* A sweep in strides of at least so much takes single pages, and after a few
+ * strides the next ones as well. */
+#define STRIDE_MIN   (2 * CLEAN_PAGES * GUEST_PAGE_SIZE)
+#define STRIDE_RUN   2U
+#define STRIDE_AHEAD 16U
 /* A block counts as dense when so many of its pages have been in use. */
 #define DENSE_PAGES (BLOCK_PAGES * 3 / 4)
 
@@ -293,16 +301,51 @@ static bool block_dense(struct mm *mm, const struct vma *vma, uint64_t v)
 /* How many pages to take from `page` on for a fault that may continue the last
  * one's sweep. */
 static uint32_t sweep_pages(const struct mm_cpu *cpu, uint64_t page,
-                            uint32_t first, uint32_t most)
+                            uint32_t first, uint32_t growth, uint32_t most)
 {
     uint32_t pages = first;
 
     if (page == cpu->fault_next && cpu->fault_pages) {
-        pages = cpu->fault_pages * 2;
+        pages = cpu->fault_pages * growth;
         if (pages < first)
             pages = first;
     }
     return pages < most ? pages : most;
+}
+
+/* Note a fault at `page`; true when it continues a sweep in wide strides. */
+static bool strided(struct mm_cpu *cpu, uint64_t page)
+{
+    uint64_t stride = page - cpu->fault_last;
+
+    if (stride == cpu->fault_stride) {
+        cpu->fault_run++;
+    } else {
+        cpu->fault_stride = stride;
+        cpu->fault_run = 0;
+    }
+    cpu->fault_last = page;
+    /* Backwards is as good. */
+    return cpu->fault_run >= STRIDE_RUN && stride + STRIDE_MIN > 2 * STRIDE_MIN;
+}
+
+/* Single pages, this one and twice as many ahead as at the last such fault. */
+static int fault_strided(struct mm *mm, struct mm_cpu *cpu, struct vma *vma,
+                         uint64_t page)
+{
+    unsigned doublings = cpu->fault_run - STRIDE_RUN;
+    unsigned n = doublings < 8 ? 1U << doublings : STRIDE_AHEAD;
+    int error = map_pieces(mm, cpu, vma, page, page + GUEST_PAGE_SIZE, false);
+
+    n = n < STRIDE_AHEAD ? n : STRIDE_AHEAD;
+    while (!error && --n) {
+        page += cpu->fault_stride;
+        if (page < vma->start || page >= vma->end ||
+            map_pieces(mm, cpu, vma, page, page + GUEST_PAGE_SIZE, false))
+            break;
+        cpu->fault_last = page;
+    }
+    return error;
 }
 
 static uint64_t clip_end(const struct vma *vma, uint64_t start, uint64_t pages)
@@ -325,11 +368,14 @@ int materialise_fault(struct mm *mm, struct mm_cpu *cpu, struct vma *vma,
         stats_add(faults_spurious, 1);
         return 0;
     }
+    if (strided(cpu, page) && !vma->object)
+        return fault_strided(mm, cpu, vma, page);
     clean = vma->object || pte_evicted(pte) || pte == PTE_INV_ZERO ||
             !dirty_test(mm->dirty, page >> BLOCK_SHIFT);
     if (!clean) {
-        end = clip_end(vma, page,
-                       sweep_pages(cpu, page, DIRTY_PAGES, DIRTY_PAGES_MAX));
+        end = clip_end(
+            vma, page,
+            sweep_pages(cpu, page, DIRTY_PAGES, DIRTY_GROWTH, DIRTY_PAGES_MAX));
     } else if (!entry && !vma->object && block_dense(mm, vma, page)) {
         uint64_t block = page & ~(BLOCK_SIZE - 1);
 
@@ -337,8 +383,9 @@ int materialise_fault(struct mm *mm, struct mm_cpu *cpu, struct vma *vma,
         start = block > vma->start ? block : vma->start;
         end = pt_block_end(page, vma->end);
     } else if (page == cpu->fault_next) {
-        end = clip_end(vma, page,
-                       sweep_pages(cpu, page, CLEAN_PAGES, CLEAN_PAGES_MAX));
+        end = clip_end(
+            vma, page,
+            sweep_pages(cpu, page, CLEAN_PAGES, CLEAN_GROWTH, CLEAN_PAGES_MAX));
     } else {
         start = page & ~(CLEAN_PAGES * GUEST_PAGE_SIZE - 1);
         if (start < vma->start)

@@ -37,10 +37,13 @@ typedef struct mm_cpu {
      * the vCPU rings again with FRAME_EXIT_TLB_DONE. Set by proc/run.c.
      */
     void (*run_shim)(struct mm_cpu *cpu);
-    uint64_t tlb_seen;     /* last sequence whose completion was noted */
+    uint64_t tlb_seen; /* last sequence whose completion was noted */
+    /* What this thread's last faults looked like; see materialise_fault(). */
     uint64_t fault_next;   /* a fault here continues a linear sweep */
+    uint64_t fault_last;   /* page of the last one, or of the last one spared */
+    uint64_t fault_stride; /* distance from the one before */
     uint32_t fault_pages;  /* what the last fault materialised */
-    uint32_t fault_stride; /* faults in a row, each one block further */
+    uint32_t fault_run;    /* faults in a row at that distance */
     span_slot_t span[SPAN_SLOTS];
 } mm_cpu_t;
 
