@@ -63,11 +63,11 @@ void mm_set_brk(mm_t *mm, uint64_t end)
     mm_unlock(mm);
 }
 
-static int64_t special_add(mm_t *mm, void *host, uint64_t size, uint8_t prot,
-                           const char *name)
+static int64_t special_add(mm_t *mm, uint64_t hint, void *host, uint64_t size,
+                           uint8_t prot, const char *name)
 {
     object_ref_t ref;
-    int64_t addr = place_find(mm, 0, size, 0);
+    int64_t addr = place_find(mm, hint, size, 0);
     int err;
 
     if (addr < 0)
@@ -90,13 +90,13 @@ static int64_t special_add(mm_t *mm, void *host, uint64_t size, uint8_t prot,
     return addr;
 }
 
-int64_t mm_map_special(mm_t *mm, mm_cpu_t *cpu, void *host, uint64_t size,
-                       uint64_t prot, const char *name)
+int64_t mm_map_special(mm_t *mm, mm_cpu_t *cpu, uint64_t hint, void *host,
+                       uint64_t size, uint64_t prot, const char *name)
 {
     int64_t addr;
 
     mm_lock(mm);
-    addr = special_add(mm, host, page_align(size), (uint8_t) prot, name);
+    addr = special_add(mm, hint, host, page_align(size), (uint8_t) prot, name);
     mm_unlock(mm);
     return addr;
 }

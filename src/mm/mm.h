@@ -144,10 +144,11 @@ mm_image_t *mm_image(mm_t *mm);
 /*
  * Map `size` bytes of host memory at `host` (elfuse's own, page aligned to the
  * host page, living as long as the process) into the guest for ever: vDSO code
- * or vvar data, named `name` in maps. Returns the address or -errno.
+ * or vvar data, named `name` in maps; at `hint`
+ * when that is free. Returns the address or -errno.
  */
-int64_t mm_map_special(mm_t *mm, mm_cpu_t *cpu, void *host, uint64_t size,
-                       uint64_t prot, const char *name);
+int64_t mm_map_special(mm_t *mm, mm_cpu_t *cpu, uint64_t hint, void *host,
+                       uint64_t size, uint64_t prot, const char *name);
 
 /* /proc. All write text as the kernel would. */
 int mm_print_maps(mm_t *mm, FILE *out);

@@ -274,8 +274,8 @@ static int map_image(loader_t *l)
     }
     /* The heap of a PIE that lies among the mappings would meet one at once:
      * Linux moves it to where PIEs with an interpreter begin. */
-    mm_set_brk(l->proc->mm,
-               l->image.pie ? mm_elf_dyn_base(l->proc->mm) : l->image.brk);
+    mm_set_brk(l->proc->mm, l->image.pie ? mm_elf_dyn_base(l->proc->mm)
+                                         : PAGE_UP(l->image.brk));
     return 0;
 }
 

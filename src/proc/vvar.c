@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "abi/vvar.h"
 #include "proc/vvar_track.h"
@@ -33,9 +32,8 @@ bool vvar_wait(pthread_cond_t *condition, const struct timespec *until)
     return pthread_cond_timedwait(condition, &mutex, until) == 0;
 }
 
-void *vvar_create(uint64_t counter_hz)
+void *vvar_create(uint64_t counter_hz, size_t size)
 {
-    size_t size = (size_t) sysconf(_SC_PAGESIZE);
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 

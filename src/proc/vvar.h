@@ -20,11 +20,11 @@
 #include <time.h>
 
 /*
- * Make the page: shared anonymous memory of one host page, readable by the
- * guest. counter_hz is CNTVCT's. Returns NULL without memory. Once a process,
+ * Make the page, in shared anonymous memory of `size` bytes that the guest is
+ * to read. counter_hz is CNTVCT's. Returns NULL without memory. Once a process,
  * before any other call here.
  */
-void *vvar_create(uint64_t counter_hz);
+void *vvar_create(uint64_t counter_hz, size_t size);
 
 /*
  * clock_gettime for REALTIME, MONOTONIC, MONOTONIC_RAW and BOOTTIME, from the

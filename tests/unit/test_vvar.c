@@ -261,7 +261,7 @@ static void test_race(void **state)
 {
     pthread_t thread[READERS + 1];
 
-    assert_non_null(vvar_create(HZ_1G));
+    assert_non_null(vvar_create(HZ_1G, 4096));
     for (int i = 0; i < READERS; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, reader, NULL), 0);
     assert_int_equal(pthread_create(&thread[READERS], NULL, disturber, NULL),
