@@ -3,11 +3,12 @@
  * Paths from the guest, and iovecs: the copies that several calls share.
  */
 #include "sys/call.h"
+#include "sys/procfs_view.h"
 
 /* Without a sysroot the guest sees the host's files under their own names. */
 int path_resolve(thread_t *t, int dirfd, char *path)
 {
-    return 0;
+    return procfs_path_is_hidden(t, dirfd, path) ? -ENOENT : 0;
 }
 
 int path_get(thread_t *t, int dirfd, uint64_t guest, char *buf)

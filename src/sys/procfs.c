@@ -207,6 +207,27 @@ bool procfs_link_is_exe(thread_t *t, int dirfd, const char *path)
     return is;
 }
 
+bool procfs_path_is_hidden(thread_t *t, int dirfd, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
+    char name[PATH_MAX], *end;
+    const char *tail = NULL;
+    bool own = false;
+    int fd;
+
+    if (!isdigit((unsigned char) *last) ||
+        !fd_hidden((uint64_t) strtol(last, &end, 10)) || *end)
+        return false;
+    fd = openat(dirfd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    if (on_procfs(fd) && fd_name(fd, name))
+        tail = process_tail(t, name, &own);
+    close(fd);
+    return tail && own &&
+           (strncmp(tail, "fd/", 3) == 0 || strncmp(tail, "fdinfo/", 7) == 0);
+}
+
 bool procfs_path_is_exe(thread_t *t, int dirfd, const char *path)
 {
     char at[PATH_MAX], target[PATH_MAX], next[2 * PATH_MAX];

@@ -5,6 +5,7 @@
 
 #include "sys/call.h"
 #include "sys/procfs_view.h"
+#include "sys/sigstate.h"
 
 typedef int text_fn_t(thread_t *t, const char *host_path, FILE *out);
 
@@ -97,6 +98,28 @@ static bool status_line(const mm_usage_t *u, const char *line, FILE *out)
     return false;
 }
 
+/* Lines on threads and signals: elfuse has more of both. */
+static bool task_line(const char *line, FILE *out)
+{
+    uint64_t ignored, caught;
+
+    if (strncmp(line, "FDSize:", 7) == 0)
+        fputs("FDSize:\t64\n", out);
+    else if (strncmp(line, "Threads:", 8) == 0)
+        fputs("Threads:\t1\n", out);
+    else if (strncmp(line, "SigBlk:", 7) == 0)
+        fprintf(out, "SigBlk:\t%016llx\n", (unsigned long long) signal_mask());
+    else if (strncmp(line, "SigIgn:", 7) == 0) {
+        signal_dispositions(&ignored, &caught);
+        fprintf(out, "SigIgn:\t%016llx\n", (unsigned long long) ignored);
+    } else if (strncmp(line, "SigCgt:", 7) == 0) {
+        signal_dispositions(&ignored, &caught);
+        fprintf(out, "SigCgt:\t%016llx\n", (unsigned long long) caught);
+    } else
+        return false;
+    return true;
+}
+
 static int text_status(thread_t *t, const char *host_path, FILE *out)
 {
     FILE *in = fopen(host_path, "re");
@@ -108,9 +131,7 @@ static int text_status(thread_t *t, const char *host_path, FILE *out)
         return -errno;
     mm_usage(t->proc->mm, &usage);
     while (getline(&line, &size, in) > 0) {
-        if (strncmp(line, "FDSize:", 7) == 0)
-            fputs("FDSize:\t64\n", out);
-        else if (!status_line(&usage, line, out))
+        if (!task_line(line, out) && !status_line(&usage, line, out))
             fputs(line, out);
     }
     free(line);
@@ -138,6 +159,9 @@ static bool stat_field(thread_t *t, const mm_usage_t *u, int field,
     struct rlimit rss;
 
     switch (field) {
+    case 20: /* threads */
+        *value = 1;
+        return true;
     case 23:
         *value = u->total_vm * 4096;
         return true;

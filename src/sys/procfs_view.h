@@ -27,6 +27,9 @@ bool procfs_is_elfuse(uint64_t dev, uint64_t ino);
 bool procfs_path_is_exe(thread_t *t, int dirfd, const char *path);
 /* True when the path itself, not followed, is that link. */
 bool procfs_link_is_exe(thread_t *t, int dirfd, const char *path);
+/* True when the path itself names one of elfuse's descriptors below the guest's
+ * own fd or fdinfo directory. Costs a look at the last component. */
+bool procfs_path_is_hidden(thread_t *t, int dirfd, const char *path);
 /* Take elfuse's descriptors out of getdents64's answer, in place; returns the
  * new length. */
 size_t procfs_filter_dents(thread_t *t, int fd, uint8_t *buf, size_t len);

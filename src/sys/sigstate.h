@@ -25,6 +25,10 @@ const guest_sigaction_t *signal_action(int sig);
 /* The mask the host may have for one that the guest wants: signals that elfuse
  * itself needs are never blocked. */
 uint64_t signal_host_mask(uint64_t guest);
+/* Signals the guest ignores, and those for which it has a handler. */
+void signal_dispositions(uint64_t *ignored, uint64_t *caught);
+/* The guest's own mask, of this thread. */
+uint64_t signal_mask(void);
 /* True when the signal would end a process that has done nothing about it. */
 bool signal_fatal_by_default(int sig);
 

@@ -42,6 +42,11 @@ static const name_t mremap_flags[] = {
     N(MREMAP_MAYMOVE), N(MREMAP_FIXED), {4, "MREMAP_DONTUNMAP"}};
 static const name_t msync_flags[] = {N(MS_ASYNC), N(MS_INVALIDATE), N(MS_SYNC)};
 static const name_t access_flags[] = {N(R_OK), N(W_OK), N(X_OK)};
+static const name_t at_flags[] = {{0x100, "AT_SYMLINK_NOFOLLOW"},
+                                  {0x200, "AT_REMOVEDIR"},
+                                  {0x400, "AT_SYMLINK_FOLLOW"},
+                                  {0x800, "AT_NO_AUTOMOUNT"},
+                                  {0x1000, "AT_EMPTY_PATH"}};
 static const name_t sock_types[] = {N(SOCK_STREAM), N(SOCK_DGRAM), N(SOCK_RAW),
                                     N(SOCK_SEQPACKET)};
 static const name_t madvise_names[] = {
@@ -212,6 +217,9 @@ bool strace_flags(int show, uint64_t v, char *out, size_t size)
         return true;
     case SHOW_ACCESS:
         bits(access_flags, COUNT(access_flags), v, "F_OK", out, size);
+        return true;
+    case SHOW_ATFLAGS:
+        bits(at_flags, COUNT(at_flags), v, "0", out, size);
         return true;
     case SHOW_SOCK:
         return show_sock(v, out, size);

@@ -122,6 +122,24 @@ static uint64_t *mask_get(void)
     return &self.mask;
 }
 
+uint64_t signal_mask(void)
+{
+    return *mask_get();
+}
+
+void signal_dispositions(uint64_t *ignored, uint64_t *caught)
+{
+    *ignored = *caught = 0;
+    for (int sig = 1; sig <= SIGNAL_COUNT; sig++) {
+        uint64_t handler = signal_action(sig)->handler;
+
+        if (handler == 1)
+            *ignored |= SIGNAL_BIT(sig);
+        else if (handler)
+            *caught |= SIGNAL_BIT(sig);
+    }
+}
+
 int64_t sys_rt_sigprocmask(thread_t *t, const uint64_t *a)
 {
     uint64_t *mask = mask_get(), old = *mask, set, next = old;

@@ -74,6 +74,7 @@ enum arg_show {
     SHOW_UNAME,
     SHOW_RLIM,
     SHOW_FDPAIR,
+    SHOW_ATFLAGS,
 };
 
 typedef struct arg {
