@@ -49,6 +49,9 @@ class Failure(Exception):
     """The tool itself cannot go on; the text is one line for the user."""
 
 
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+
 def run(command, **options):
     """Runs a command quietly; Failure with its last words if it fails."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL,
@@ -74,6 +77,8 @@ def install_missing(say):
     """Installs what the tool needs from the machine's own archive."""
     missing = [package for program, package in HOST_PACKAGES.items()
                if not shutil.which(program)]
+    if not os.path.exists(KEYRING):
+        missing.append("debian-archive-keyring")
     if not cross_compiler():
         missing += ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"]
     if not missing:
@@ -127,14 +132,13 @@ class Stock:
         apt = os.path.join(self.folder, "apt")
         for part in ("lists/partial", "archives/partial"):
             os.makedirs(os.path.join(apt, part), exist_ok=True)
-        keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
-        signed = " [signed-by=%s]" % keyring if os.path.exists(keyring) else ""
         mirror = os.environ.get("ELFUSE_VM_MIRROR",
                                 "http://deb.debian.org/debian")
         suites = sorted({suite for suite, _ in KERNELS.values()})
         with open(os.path.join(apt, "sources.list"), "w") as out:
             for suite in suites:
-                out.write("deb%s %s %s main\n" % (signed, mirror, suite))
+                out.write("deb [signed-by=%s] %s %s main\n" %
+                          (KEYRING, mirror, suite))
         with open(os.path.join(apt, "apt.conf"), "w") as out:
             out.write('''\
 Dir::State "{0}"; Dir::State::Lists "{0}/lists"; Dir::State::status "/dev/null";
