@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of `make check`, in the order in which they run."""
 
-from runner import build, cli, cost, fuzz, guest, lint, programs, unit
+from runner import build, cli, cost, fuzz, guest, lint, programs, unit, vm
 
 PARTS = {
     "lint": lint,
     "build": build,
     "unit": unit,
     "fuzz": fuzz,
+    "vm": vm,
     "cli": cli,
     "guest": guest,
     "cost": cost,

@@ -91,7 +91,7 @@ class Session:
 
     def _why_it_ended(self):
         lines = [line for line in self._machine.console() if line]
-        telling = [line for line in lines if "panic" in line.lower() or
+        telling = [line for line in lines if "Kernel panic" in line or
                    line.startswith("qemu-system")]
         return ("the machine ended before the program did" +
                 (": " + (telling or lines)[-1] if lines else
