@@ -6,7 +6,7 @@
 #   batch.sh native|elfuse JOBS RESULTS TEMPLATE [LAUNCHER...]
 #
 # JOBS has a line a job: name, seconds allowed, shell line, separated by tabs.
-# In the shell line `target PROGRAM ARGS...` runs a program natively or by
+# In the shell line $mode is the first argument, `target PROGRAM ARGS...` runs a program natively or by
 # LAUNCHER, and `bb APPLET ARGS...` does so with busybox. RESULTS gets
 # NAME.{out,err,status,tree}; the tree is what the job left in its folder.
 # TEMPLATE is a folder, or "-" for an empty one. Names and paths hold no blanks.
@@ -21,6 +21,7 @@ bb=/bin/busybox
 
 # The same words before every job's line, so that line numbers agree.
 cat >"$work/prelude" <<END
+mode=$mode
 target() { $launcher "\$@"; }
 bb() { $launcher $bb "\$@"; }
 end() { kill -KILL "\$1" 2>/dev/null; wait "\$1" 2>/dev/null; }

@@ -52,7 +52,7 @@ class Boot:
         self.folder = os.path.join("build/check", name)
         self.jobs, self.vm_options = jobs, list(vm_options)
         self.template, self.setup, self.timeout = template, setup, timeout
-        self.log, self.no_machine = "", False
+        self.log, self.no_download = "", False
 
     def run(self, modes):
         """modes: (label, launcher or None for native) pairs. Returns an
@@ -72,8 +72,8 @@ class Boot:
                                os.path.join(self.folder, "main.sh")],
             timeout=self.timeout + 30)
         self.log = outcome.out
-        self.no_machine = outcome.status == VM_FAILED and \
-            "cannot download" in outcome.out
+        self.no_download = outcome.status == VM_FAILED and \
+            ("apt-get" in outcome.out or "archive has no" in outcome.out)
         if outcome.status == 0:
             return ""
         return "%s: %s\n%s" % (VM, outcome.describe(), outcome.out)

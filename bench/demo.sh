@@ -1,0 +1,110 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The machine's side of bench/demo: everything in one boot. Prints for the
+# reader, and lines "@ KEY VALUE..." for bench/demo to make tables of.
+#   demo.sh show     busybox, the cycle by the clock, the reservation
+#   demo.sh count    the cycle only, for a boot that counts instructions
+set -u
+cycle=build/bench/cycle
+reserve=build/bench/reserve
+
+# Runs an applet under elfuse, shows it, and says whether Linux gives the same.
+show() {
+    input=${input:-/dev/null}
+    printf '\n  $ elfuse busybox %s%s\n' "$*" \
+        "$([ "$input" = /dev/null ] || echo " < $input")"
+    elfuse busybox "$@" <"$input" >/tmp/elfuse.out 2>&1
+    status=$?
+    busybox "$@" <"$input" >/tmp/native.out 2>&1
+    native=$?
+    lines=$(wc -l </tmp/elfuse.out)
+    head -n 8 /tmp/elfuse.out | cut -c 1-74 | sed 's/^/    /'
+    [ "$lines" -le 8 ] || echo "    ... $((lines - 8)) more lines"
+    if [ $status = $native ] && cmp -s /tmp/elfuse.out /tmp/native.out; then
+        echo "@ same yes"
+    else
+        echo "@ same no"
+        echo "    (status $status; the machine's own kernel gives $native and" \
+            "$(cmp -s /tmp/elfuse.out /tmp/native.out && echo the same ||
+                echo other) output)"
+    fi
+    input=
+}
+
+programs() {
+    mkdir -p /tmp/demo && cp -r README.md LICENSE src docs /tmp/demo &&
+        cd /tmp/demo || exit 1
+    show ls -la src
+    show sha256sum LICENSE README.md
+    show wc -l src/mm/mmap.c src/mm/munmap.c src/mm/span.c
+    show grep -rl munmap src
+    # shellcheck disable=SC2016 # awk's own
+    show awk '{ n += NF } END { print NR, "lines,", n, "words" }' LICENSE
+    input=LICENSE show tr -s ' ' '\n'
+    tr -s ' ' '\n' <LICENSE >words
+    show sort -u words
+    show tar -c -f all.tar src docs
+    show gzip -f -k all.tar
+    show ls -la all.tar.gz
+    show tar -t -f all.tar
+    cd "$OLDPWD" || exit 1
+}
+
+# The exits of the VM in --stats' output, by what makes them.
+exits() {
+    awk '/exits: / { n += $1 } END { print n + 0 }' "$1"
+}
+
+cycles() {
+    for what in "5000 bytes recycled" "5000 pages recycled" \
+        "2000 bytes fresh" "500 pages fresh" "sweep2m 3"; do
+        # shellcheck disable=SC2086 # several arguments
+        set -- $what
+        echo "@ cycle native $what: $($cycle "$@")"
+        echo "@ cycle elfuse $what: $(elfuse --stats $cycle "$@" 2>/tmp/stats)"
+        echo "@ exits $what: $(exits /tmp/stats)"
+    done
+}
+
+# kilobytes FIELD PID
+kilobytes() {
+    awk -v field="$1:" '$1 == field { print $2 }' "/proc/$2/status"
+}
+
+# In memory and in page tables, of the process as the host sees it.
+memory() {
+    echo "@ memory $1 $2 $(kilobytes VmSize "$3") $(kilobytes VmRSS "$3")" \
+        "$(kilobytes VmPTE "$3")"
+}
+
+reservation() {
+    mkfifo /tmp/lines
+    for mode in native elfuse; do
+        : >/tmp/said
+        launcher=
+        [ $mode = native ] || launcher=elfuse
+        $launcher $reserve 1024 10 </tmp/lines >/tmp/said 2>&1 &
+        pid=$!
+        exec 3>/tmp/lines
+        for step in started reserved; do
+            until grep -q $step /tmp/said; do
+                [ -d /proc/$pid ] || break 2
+                usleep 20000
+            done
+            memory $mode $step $pid
+            echo go >&3
+        done
+        exec 3>&-
+        wait $pid
+        echo "@ reserve $mode $?"
+    done
+}
+
+case $1 in
+show)
+    programs
+    cycles
+    reservation
+    ;;
+count) cycles ;;
+esac
