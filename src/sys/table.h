@@ -177,6 +177,7 @@ extern const sys_entry_t sys_table[SYS_MAX];
     /* sys_time.c */                              \
     X(clock_gettime)                              \
     X(gettimeofday)                               \
+    X(set_clock)                                  \
     X(timer_create)                               \
     X(mq_notify)                                  \
     /* sys_signal.c */                            \
