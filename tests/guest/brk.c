@@ -7,7 +7,7 @@ static char *raw_brk(const void *to)
     return (char *) syscall(SYS_brk, to);
 }
 
-static char *page_up(char *p)
+static char *page_up(const char *p)
 {
     return (char *) (((uintptr_t) p + PAGE - 1) & -PAGE);
 }

@@ -10,6 +10,8 @@
 typedef int (*func_t)(void);
 
 static volatile int sink;
+/* Volatile, so that no tool and no compiler knows it. */
+static void *volatile null;
 
 static void load(const void *p)
 {
@@ -43,12 +45,12 @@ static char *gone(void)
 
 static void read_null(void)
 {
-    load(NULL);
+    load(null);
 }
 
 static void write_null(void)
 {
-    store(NULL);
+    store(null);
 }
 
 static void read_none(void)
@@ -131,7 +133,7 @@ static void write_vdso(void)
 
 static void jump_null(void)
 {
-    call(NULL);
+    call(null);
 }
 
 static void exec_data(void)

@@ -174,8 +174,8 @@ static void test_truncate(void)
 /* An anonymous mapping on either side, the file in the hole between. */
 static void test_in_hole(void)
 {
-    char *a = map_rw(3 * 64 * KIB);
-    memset(a, 1, 3 * 64 * KIB);
+    char *a = map_rw(192 * KIB);
+    memset(a, 1, 192 * KIB);
     int fd = file_make(64 * KIB);
     need(sys_munmap(a + 64 * KIB, 64 * KIB) == 0, "munmap");
     char *p = sys_mmap(a + 64 * KIB, 64 * KIB, RW, MAP_SHARED, fd, 0);
@@ -193,7 +193,7 @@ static void test_in_hole(void)
     is(file_byte(fd, 0), 'A', "hole: and not the file");
     p = sys_mmap(q, 64 * KIB, RW, MAP_PRIVATE | MAP_FIXED, fd, 0);
     ok(p == q && p[PAGE] == 'h', "hole: the file fixed over it");
-    sys_munmap(a, 3 * 64 * KIB);
+    sys_munmap(a, 192 * KIB);
     close(fd);
 }
 

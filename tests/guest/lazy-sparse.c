@@ -76,7 +76,8 @@ static void test_scattered(void)
 
     static char *at[64];
     for (int i = 0; i < 64; i++) {
-        unsigned long hint = (1UL << 40) * (i % 60 + 1) / 2 + i * 17 * MIB;
+        unsigned long hint =
+            (1UL << 40) * (i % 60 + 1) / 2 + (unsigned long) i * 17 * MIB;
         at[i] = sys_mmap((void *) hint, PAGE, RW, LAZY, -1, 0);
         need(GOOD(at[i]), "mmap");
         *at[i] = i + 1;

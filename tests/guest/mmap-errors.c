@@ -158,7 +158,7 @@ static void test_addresses(void)
         {TOP - PAGE, "fixed, second page at 2^52"},
         {1UL << 55, "fixed at 2^55"},
         {0xffff000000000000UL, "fixed at the kernel's first address"},
-        {-2 * PAGE, "fixed near the top"},
+        {0xffffffffffffe000UL, "fixed near the top"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         fails(sys_mmap((void *) bad[i].addr, 2 * PAGE, RW, ANON | MAP_FIXED, -1,

@@ -4,7 +4,7 @@
 
 #include <linux/capability.h>
 
-static bool overlap(char *a, size_t alen, char *b, size_t blen)
+static bool overlap(const char *a, size_t alen, const char *b, size_t blen)
 {
     return a < b + blen && b < a + alen;
 }

@@ -12,7 +12,7 @@ static char *map_any(size_t len)
 }
 
 /* Fills every hole above `floor` that takes `len` bytes. */
-static void fill(char *floor, size_t len)
+static void fill(const char *floor, size_t len)
 {
     char *p;
     while ((p = map_any(len)) > floor)

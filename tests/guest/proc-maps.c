@@ -150,9 +150,9 @@ static void test_sizes(void)
 {
     unsigned long size = status_kb("VmSize"), data = status_kb("VmData");
     char *p = map_rw(3 * MIB);
-    is(status_kb("VmSize"), size + 3 * 1024, "VmSize: 3 MiB more");
-    is(status_kb("VmData"), data + 3 * 1024, "VmData: 3 MiB more");
-    ok(status_kb("VmPeak") >= size + 3 * 1024, "VmPeak is at least that");
+    is(status_kb("VmSize"), size + 3072, "VmSize: 3 MiB more");
+    is(status_kb("VmData"), data + 3072, "VmData: 3 MiB more");
+    ok(status_kb("VmPeak") >= size + 3072, "VmPeak is at least that");
     is(mlock(p, MIB), 0, "mlock of 1 MiB");
     is(status_kb("VmLck"), 1024, "VmLck: 1 MiB");
     sys_munmap(p, 3 * MIB);

@@ -94,8 +94,7 @@ static void test_comm(void)
     ssize_t n = readlink("/proc/self/exe", link, sizeof link - 1);
     need(n > 0, "readlink");
     link[n] = 0;
-    snprintf(want, 16, "%s", strrchr(link, '/') + 1);
-    strcat(want, "\n");
+    snprintf(want, sizeof want, "%.15s\n", strrchr(link, '/') + 1);
     need(slurp("/proc/self/comm") > 0, "comm");
     is_str(buf, want, "comm is the program's name");
     is(prctl(PR_SET_NAME, "a-name-too-long-for-it"), 0, "PR_SET_NAME");

@@ -97,7 +97,7 @@ static void test_tcp(void)
 {
     struct sockaddr_in a = {.sin_family = AF_INET,
                             .sin_addr = {htonl(INADDR_LOOPBACK)}},
-                       b;
+                       b = {0};
     socklen_t len = sizeof a;
     int l = socket(AF_INET, SOCK_STREAM, 0), one = 1, v = 0;
     ok(l >= 0, "tcp: socket");
@@ -148,7 +148,7 @@ static void test_udp(void)
 {
     struct sockaddr_in a = {.sin_family = AF_INET,
                             .sin_addr = {htonl(INADDR_LOOPBACK)}},
-                       from;
+                       from = {0};
     socklen_t len = sizeof a;
     int r = socket(AF_INET, SOCK_DGRAM, 0), w = socket(AF_INET, SOCK_DGRAM, 0);
     need(r >= 0 && w >= 0, "socket");

@@ -25,7 +25,7 @@ static uint32_t symbols; /* how many there are */
 static uint32_t gnu_count(const uint32_t *h)
 {
     uint32_t buckets = h[0], first = h[1], last = 0;
-    const uint32_t *bucket = h + 4 + 2 * h[2], *chain = bucket + buckets;
+    const uint32_t *bucket = h + 4 + 2UL * h[2], *chain = bucket + buckets;
     for (uint32_t i = 0; i < buckets; i++)
         if (bucket[i] > last)
             last = bucket[i];

@@ -19,10 +19,11 @@ work=/tmp/batch
 mkdir -p "$results" "$work"
 bb=/bin/busybox
 
-# The same words before every job's line, so that line numbers agree.
+# The same words before every job's line, so that line numbers agree. A target
+# is told which it is: some calls work natively and must be refused by elfuse.
 cat >"$work/prelude" <<END
 mode=$mode
-target() { $launcher "\$@"; }
+target() { ELFUSE_UNDER_TEST=$mode $launcher "\$@"; }
 bb() { $launcher $bb "\$@"; }
 end() { kill -KILL "\$1" 2>/dev/null; wait "\$1" 2>/dev/null; }
 listening() {
