@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # make check runs everything; make check-PART one part of it (tests/run -h).
 # ONLY=text restricts to the tests whose names contain the text.
-CHECK_PARTS := lint build unit fuzz vm cli guest cost programs
+CHECK_PARTS := selftest lint build unit fuzz vm cli guest cost programs
 
 .PHONY: check $(CHECK_PARTS:%=check-%)
 check: deps-build deps-vm deps-check

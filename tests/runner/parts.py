@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of `make check`, in the order in which they run."""
 
-from runner import build, cli, cost, fuzz, guest, lint, programs, unit, vm
+from runner import build, cli, cost, fuzz, guest, lint, programs, selftest, \
+    unit, vm
 
 PARTS = {
+    "selftest": selftest,
     "lint": lint,
     "build": build,
     "unit": unit,
