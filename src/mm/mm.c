@@ -31,7 +31,6 @@ static int fail(int error, const char *what)
 
 /* Layout, as Linux's arch_pick_mmap_layout and its callers choose it, for a
  * user space of mm->task_size. */
-#define MMAP_MIN        0x10000UL
 #define MMAP_RND_BITS   18 /* arm64's default */
 #define STACK_RND_PAGES 0x3ffffUL
 #define STACK_GUARD_GAP (256UL << GUEST_PAGE_SHIFT)
@@ -61,7 +60,6 @@ static void pick_layout(mm_t *mm)
         gap = STACK_GAP_MIN;
     if (gap > gap_max)
         gap = gap_max;
-    mm->mmap_min = MMAP_MIN;
     mm->stack_top = mm->task_size - random_pages(mm, STACK_RND_PAGES);
     mm->mmap_base = (mm->task_size - gap - random) & GUEST_PAGE_MASK;
     mm->elf_dyn_base = (mm->task_size / 3 * 2 + random) & GUEST_PAGE_MASK;
