@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The instructions that C has no words for. A unit test defines SHIM_TEST and
- * supplies the functions itself.
+ * The instructions that C has no words for. A unit test supplies
+ * the functions itself.
  *
  * Invalidations are the inner-shareable forms: the siblings of a vCPU see them
  * too. Operands are made by proved/tlbi_range.h.
@@ -11,7 +11,8 @@
 
 #include <stdint.h>
 
-#ifdef SHIM_TEST
+/* The shim is freestanding, a unit test is not. */
+#if __STDC_HOSTED__
 void arch_dsb_ishst(void);
 void arch_dsb_ish(void);
 void arch_isb(void);
