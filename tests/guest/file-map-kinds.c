@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mappings of memfds, /dev/zero, SysV segments, unlinked and special files. */
+/* Mappings of memfds, /dev/zero, unlinked and special files. */
 #include "mem.h"
-
-#include <sys/ipc.h>
-#include <sys/shm.h>
 
 static void test_memfd(void)
 {
@@ -51,40 +48,6 @@ static void test_zero(void)
     ok(GOOD(q) && q[PAGE] == 1 && q[7 * PAGE] == 0, "zero: private grows");
     close(fd);
     is(sys_munmap(s, 4 * PAGE), 0, "zero: munmap");
-}
-
-static void test_shm(void)
-{
-    int id = shmget(IPC_PRIVATE, 4 * PAGE, IPC_CREAT | 0600);
-    if (id < 0 && errno == ENOSYS) {
-        tap_skip("shm", "this kernel has no SysV shared memory");
-        return;
-    }
-    need(id >= 0, "shmget");
-    char *p = shmat(id, NULL, 0), *q = shmat(id, NULL, SHM_RDONLY);
-    ok(GOOD(p) && GOOD(q), "shm: attached twice");
-    ok(all_bytes(p, 0, 4 * PAGE), "shm: zero");
-    p[PAGE] = 's';
-    is(q[PAGE], 's', "shm: a store is seen in the other");
-    is_str(access_of(q), "r-", "shm: the other is read-only");
-    struct shmid_ds ds;
-    ok(shmctl(id, IPC_STAT, &ds) == 0 && ds.shm_nattch == 2,
-       "shm: attached count");
-    is(shmdt(p), 0, "shm: detach");
-    is_str(access_of(p), "--", "shm: is gone");
-    char *m = sys_mmap(p, 4 * PAGE, RW, ANON | MAP_FIXED, -1, 0);
-    ok(m == p && all_bytes(m, 0, 4 * PAGE), "shm: memory in its place is zero");
-    memset(m, 1, 4 * PAGE);
-    is(q[PAGE], 's', "shm: and not the segment");
-    fails(shmdt(p), EINVAL, "shm: detach of what is none");
-    fails(shmat(id, m, 0), EINVAL, "shm: attach over a mapping");
-    is(shmat(id, m, SHM_REMAP), m, "shm: attach over it with REMAP");
-    is(m[PAGE], 's', "shm: shows the segment");
-    is(shmctl(id, IPC_RMID, NULL), 0, "shm: remove");
-    is(m[PAGE], 's', "shm: lives while attached");
-    is(shmdt(m), 0, "shm: detach");
-    is(shmdt(q), 0, "shm: detach the last");
-    fails(shmat(id, NULL, 0), EINVAL, "shm: gone for good");
 }
 
 static void test_shared_anonymous(void)
@@ -163,7 +126,6 @@ int main(void)
     probe_open();
     test_memfd();
     test_zero();
-    test_shm();
     test_shared_anonymous();
     test_names();
     test_locked_sync();
