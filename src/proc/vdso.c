@@ -60,7 +60,7 @@ static int64_t map_both(proc_t *proc, mm_cpu_t *cpu, char *code, size_t size,
 
 int vdso_map(proc_t *proc, mm_cpu_t *cpu, uint64_t *address)
 {
-    size_t size = (size_t) (vdso_image_end - vdso_image);
+    size_t size = (uintptr_t) vdso_image_end - (uintptr_t) vdso_image;
     uint64_t magic;
 
     memcpy(&magic, vdso_image + VDSO_VVAR_OFF, sizeof(magic));

@@ -15,6 +15,9 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static vvar_track_t track;
 static vvar_page_t *page;
 
+/* Of which the quickest counts: the others may have been preempted. */
+#define TRIES 4
+
 void vvar_lock(void)
 {
     pthread_mutex_lock(&mutex);
@@ -76,13 +79,19 @@ static void write_end(const vvar_page_t *line, uint64_t span)
     __atomic_store_n(&page->seq, seq + 1, __ATOMIC_RELEASE);
 }
 
+static uint64_t cycles_to_ns(uint64_t cycles)
+{
+    return (uint64_t) ((unsigned __int128) cycles * VVAR_NSEC / track.hz);
+}
+
 /* A clock, and the count in the middle of reading it: the best of a few tries,
  * for a preemption in between. *doubt is half the time it took, ns. */
 static uint64_t read_clock(clockid_t clock, uint64_t *cycles, uint64_t *doubt)
 {
     uint64_t best = UINT64_MAX, ns = 0;
 
-    for (int i = 0; i < 3; i++) {
+    *cycles = 0;
+    for (int i = 0; i < TRIES; i++) {
         struct timespec ts;
         uint64_t before = vvar_counter();
         clock_gettime(clock, &ts);
@@ -93,7 +102,7 @@ static uint64_t read_clock(clockid_t clock, uint64_t *cycles, uint64_t *doubt)
         *cycles = before + took / 2;
         ns = (uint64_t) ts.tv_sec * VVAR_NSEC + (uint64_t) ts.tv_nsec;
     }
-    *doubt = best / 2 * VVAR_NSEC / track.hz;
+    *doubt = cycles_to_ns(best / 2);
     return ns;
 }
 
@@ -101,15 +110,15 @@ static uint64_t read_clock(clockid_t clock, uint64_t *cycles, uint64_t *doubt)
 static uint64_t read_clock_at(clockid_t clock, const vvar_sample_t *sample,
                               uint64_t *doubt)
 {
-    uint64_t cycles;
+    uint64_t cycles = 0;
     uint64_t ns = read_clock(clock, &cycles, doubt);
 
-    return ns - (cycles - sample->cycles) * VVAR_NSEC / track.hz;
+    return ns - cycles_to_ns(cycles - sample->cycles);
 }
 
 void vvar_refresh(uint64_t span_ns)
 {
-    vvar_sample_t s;
+    vvar_sample_t s = {.cycles = 0};
     uint64_t doubt[4];
 
     write_begin();

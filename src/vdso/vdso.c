@@ -73,7 +73,7 @@ int __kernel_clock_getres(int clock, kernel_timespec_t *ts)
 int __kernel_gettimeofday(kernel_timeval_t *tv, void *tz)
 {
     if (tv != NULL) {
-        kernel_timespec_t ts;
+        kernel_timespec_t ts = {0, 0};
         int error = clock_gettime(0, &ts);
         if (error != 0)
             return error;

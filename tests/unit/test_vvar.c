@@ -139,7 +139,7 @@ static void follow(uint64_t hz, double ppm)
 static void test_follows_the_kernel(void **state)
 {
     srand(1);
-    for (double ppm = -500; ppm <= 500; ppm += 250) {
+    for (int ppm = -500; ppm <= 500; ppm += 250) {
         follow(HZ_1G, ppm);
         follow(HZ_MACHINE, ppm);
         follow(1000000, ppm);
