@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/timex.h>
 
 #include "abi/vvar.h"
 #include "proc/vvar_track.h"
@@ -116,11 +117,22 @@ static uint64_t read_clock_at(clockid_t clock, const vvar_sample_t *sample,
     return ns - cycles_to_ns(cycles - sample->cycles);
 }
 
+/* Before the first line: how NTP steers the clocks at this time. */
+static void guess_slope(void)
+{
+    struct timex timex = {.modes = 0};
+
+    if (adjtimex(&timex) >= 0)
+        vvar_track_guess(&track, timex.freq);
+}
+
 void vvar_refresh(uint64_t span_ns)
 {
     vvar_sample_t s = {.cycles = 0};
     uint64_t doubt[4];
 
+    if (!track.started)
+        guess_slope();
     write_begin();
     s.ns[VVAR_SLOPE_MONOTONIC] =
         read_clock(CLOCK_MONOTONIC, &s.cycles, &doubt[0]);

@@ -56,6 +56,16 @@ void vvar_track_init(vvar_track_t *track, uint64_t hz)
         track->slope[i] = FRAC_SEC / hz;
 }
 
+void vvar_track_guess(vvar_track_t *track, int64_t ppm)
+{
+    int64_t nominal = (int64_t) (FRAC_SEC / track->hz);
+
+    /* NTP steers by 500 ppm at most; nominal is below 2^36. */
+    if (ppm > -(1000 << 16) && ppm < 1000 << 16)
+        track->slope[VVAR_SLOPE_MONOTONIC] =
+            (uint64_t) (nominal + nominal * (ppm / 256) / (256 * 1000000));
+}
+
 /*
  * The kernel's slope between two samples, into the estimate. Too short a time
  * says little, too long a one may have had a suspension in it; a per cent off

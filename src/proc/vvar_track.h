@@ -44,6 +44,10 @@ typedef struct vvar_track {
 /* hz: at least 1 MHz, at most 1 GHz by the architecture. */
 void vvar_track_init(vvar_track_t *track, uint64_t hz);
 
+/* MONOTONIC runs off the nominal frequency by ppm / 2^16 millionths, as
+ * adjtimex(2) says it: a better first guess than none. */
+void vvar_track_guess(vvar_track_t *track, int64_t ppm);
+
 /* Take a new sample into account; the new lines serve for span_ns, at most
  * VVAR_SPAN_SEC. Samples come with increasing cycles. */
 void vvar_track_advance(vvar_track_t *track, const vvar_sample_t *sample,

@@ -146,6 +146,17 @@ static void test_follows_the_kernel(void **state)
     }
 }
 
+static void test_first_guess(void **state)
+{
+    for (int ppm = -500; ppm <= 500; ppm += 100) {
+        world_t w = world(HZ_MACHINE, ppm);
+        vvar_track_guess(&w.track, ppm * 65536LL);
+        refresh(&w);
+        pass(&w, w.hz / 4);
+        assert_true(error_of(&w) < 1000);
+    }
+}
+
 static void test_step_of_realtime(void **state)
 {
     world_t w = world(HZ_MACHINE, 20);
@@ -301,6 +312,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_follows_the_kernel),
+        cmocka_unit_test(test_first_guess),
         cmocka_unit_test(test_step_of_realtime),
         cmocka_unit_test(test_serves_for_its_span_only),
         cmocka_unit_test(test_ahead_of_the_kernel),
