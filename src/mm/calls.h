@@ -56,9 +56,9 @@ void unmap_range(mm_t *mm, gather_t *g, uint64_t start, uint64_t end);
 void unmap_now(mm_t *mm, mm_cpu_t *cpu, uint64_t start, uint64_t end);
 
 /*
- * Make the pages of [start, end) present and resident, as mm_populate does:
- * what has no access, and holes, are passed over. Returns 0 or the first
- * -ENOMEM. (mlock.c)
+ * Make the pages of [start, end) present and resident, as mm_populate does;
+ * holes are passed over. Returns 0 or the first error: -ENOMEM, or -EFAULT for
+ * what has no access or lies beyond the end of its file. (mlock.c)
  */
 int populate_range(mm_t *mm, mm_cpu_t *cpu, uint64_t start, uint64_t end);
 

@@ -181,7 +181,8 @@ static int advise_remove(advise_t *a, const vma_t *vma, uint64_t start,
 {
     if ((vma->flags & VMA_LOCKED) || !vma->object || (vma->flags & VMA_SPECIAL))
         return -EINVAL;
-    if (!(vma->flags & VMA_SHARED) || !(vma->prot & PROT_WRITE))
+    /* Linux since 6.7 and its stable releases: what could be made writable. */
+    if (!(vma->flags & VMA_SHARED) || !(vma->max_prot & PROT_WRITE))
         return -EACCES;
     return advise_object(a->mm, vma, start, end, MADV_REMOVE);
 }
@@ -232,8 +233,6 @@ static int advise_vma(advise_t *a, vma_t *vma, uint64_t start, uint64_t end)
 /* madvise_walk_vmas() */
 static int advise_walk(advise_t *a, uint64_t start, uint64_t end)
 {
-    bool populate =
-        a->advice == ADVICE_POPULATE_READ || a->advice == ADVICE_POPULATE_WRITE;
     int unmapped = 0;
 
     while (start < end) {
@@ -241,7 +240,7 @@ static int advise_walk(advise_t *a, uint64_t start, uint64_t end)
         uint64_t stop;
         int err;
 
-        if (!vma || (populate && vma->start > start))
+        if (!vma)
             return -ENOMEM;
         if (vma->start > start) {
             unmapped = -ENOMEM;

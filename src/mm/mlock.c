@@ -16,9 +16,10 @@
 
 #define LOCK_FLAGS (VMA_LOCKED | VMA_LOCKONFAULT)
 
-/* Have the host commit what is behind [start, end), which is present. */
-static void populate_host(mm_t *mm, const vma_t *vma, uint64_t start,
-                          uint64_t end)
+/* Have the host commit what is behind [start, end), which is present. -EFAULT:
+ * part of it is beyond the end of its file. */
+static int populate_host(mm_t *mm, const vma_t *vma, uint64_t start,
+                         uint64_t end)
 {
     bool write = (vma->prot & PROT_WRITE) && !(vma->flags & VMA_SHARED);
     uint64_t mask = mm->caps.host_page - 1;
@@ -28,8 +29,11 @@ static void populate_host(mm_t *mm, const vma_t *vma, uint64_t start,
 
     host &= ~mask;
     /* Hosts before 5.14 do not know it: they commit at the first access. */
-    madvise((void *) host, stop - host,
-            write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+    if (madvise((void *) host, stop - host,
+                write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) &&
+        errno == EFAULT)
+        return -EFAULT;
+    return 0;
 }
 
 int populate_range(mm_t *mm, mm_cpu_t *cpu, uint64_t start, uint64_t end)
@@ -41,12 +45,12 @@ int populate_range(mm_t *mm, mm_cpu_t *cpu, uint64_t start, uint64_t end)
         uint64_t from = max_u64(vma->start, start);
         uint64_t to = min_u64(vma->end, end);
 
-        if (!vma->prot || (vma->flags & VMA_LOCKONFAULT))
+        if (vma->flags & (VMA_LOCKONFAULT | VMA_SPECIAL))
             continue;
-        err = materialise_range(mm, cpu, vma, from, to);
+        err = vma->prot ? materialise_range(mm, cpu, vma, from, to) : -EFAULT;
         if (!err)
-            populate_host(mm, vma, from, to);
-        else if (!result)
+            err = populate_host(mm, vma, from, to);
+        if (!result)
             result = err;
     }
     return result;
@@ -118,7 +122,10 @@ static int64_t mlock_locked(mm_t *mm, mm_cpu_t *cpu, uint64_t start,
     err = lock_range(mm, start, start + size, lock);
     if (err)
         return err;
-    return populate_range(mm, cpu, start, start + size) ? -EAGAIN : 0;
+    err = populate_range(mm, cpu, start, start + size);
+    if (err == -ENOMEM)
+        return -EAGAIN;
+    return err == -EFAULT ? -ENOMEM : err;
 }
 
 int64_t mm_mlock(mm_t *mm, mm_cpu_t *cpu, uint64_t addr, uint64_t len,

@@ -154,17 +154,16 @@ static void forget_old(mm_t *mm, mm_cpu_t *cpu, const remap_t *r,
     vma_clear(mm, r->addr, r->addr + r->old_len);
 }
 
-/* MREMAP_DONTUNMAP: the old range stays, unlocked. Looked up again: unmapping
- * the target may have split the VMA. */
+/* MREMAP_DONTUNMAP: the old range stays; its whole VMA is unlocked, as in
+ * Linux. Looked up again: unmapping the target may have split it. */
 static void unlock_old(mm_t *mm, const remap_t *r)
 {
     vma_t *vma = vma_at(mm, r->addr);
 
     if (!vma || !(vma->flags & VMA_LOCKED))
         return;
-    if (vma_modify(mm, vma, r->addr, r->addr + r->old_len, vma->prot,
-                   vma->flags & ~LOCK_FLAGS))
-        mm->usage.locked -= pages_of(r->old_len);
+    vma->flags &= ~LOCK_FLAGS;
+    mm->usage.locked -= pages_of(vma->end - vma->start);
 }
 
 static int move_anonymous(mm_t *mm, mm_cpu_t *cpu, const remap_t *r)
@@ -254,6 +253,9 @@ static int64_t remap_to(mm_t *mm, mm_cpu_t *cpu, remap_t *r)
         return -EINVAL;
     if (r->addr + r->old_len > r->new_addr && target > r->addr)
         return -EINVAL;
+    /* With an old length of 0: the source would be unmapped before its use. */
+    if ((r->flags & MREMAP_FIXED) && r->new_addr <= r->addr && r->addr < target)
+        return -EFAULT;
     if (mm->nr_vmas + 2 >= VMA_COUNT_MAX - 3)
         return -ENOMEM;
     if (r->flags & MREMAP_FIXED)

@@ -396,7 +396,6 @@ vma_t *vma_modify(struct mm *mm, vma_t *vma, uint64_t start, uint64_t end,
                   uint8_t prot, uint32_t flags)
 {
     vma_t *prev, *next, want = *vma;
-    unsigned cuts = (start > vma->start) + (end < vma->end);
 
     if (vma->prot == prot && vma->flags == flags)
         return vma;
@@ -414,12 +413,17 @@ vma_t *vma_modify(struct mm *mm, vma_t *vma, uint64_t start, uint64_t end,
         next = NULL;
     if (prev || next)
         return modify_merge(mm, vma, prev, next, start, end);
-    if (cuts && (mm->nr_vmas + cuts > VMA_COUNT_MAX || vma_reserve(mm, cuts)))
-        return NULL;
-    if (start > vma->start)
+    /* As in Linux, the first cut stays when the second is refused. */
+    if (start > vma->start) {
+        if (mm->nr_vmas >= VMA_COUNT_MAX || vma_reserve(mm, 2))
+            return NULL;
         vma = vma_split(mm, vma, start);
-    if (end < vma->end)
+    }
+    if (end < vma->end) {
+        if (mm->nr_vmas >= VMA_COUNT_MAX || vma_reserve(mm, 1))
+            return NULL;
         vma_split(mm, vma, end);
+    }
     vma->prot = prot;
     vma->flags = flags;
     return vma;

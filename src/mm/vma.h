@@ -115,8 +115,8 @@ vma_t *vma_add(struct mm *mm, const vma_t *area);
 /*
  * Give [start, end), inside vma, other protection and flags: merging with
  * neighbours where Linux would, else splitting. Returns the VMA that covers it,
- * or NULL when a split would pass the limit of VMAs or there is no memory;
- * nothing has changed then.
+ * or NULL when a split would pass the limit of VMAs or there is no memory; no
+ * page has changed then, though vma may have been cut once.
  */
 vma_t *vma_modify(struct mm *mm, vma_t *vma, uint64_t start, uint64_t end,
                   uint8_t prot, uint32_t flags);

@@ -79,9 +79,11 @@ static uint8_t *stage2(uint64_t ipa)
     return NULL;
 }
 
-/* --- the calls' part of mm --- */
+/* --- the calls' part of mm: weak, so that a test can link the real one --- */
 
-void account_init(struct mm *mm)
+#define WEAK __attribute__((weak))
+
+WEAK void account_init(struct mm *mm)
 {
 }
 
@@ -92,7 +94,7 @@ void account_init(struct mm *mm)
 static vma_t vmas[VMAS_MAX];
 static unsigned nr_vmas;
 
-vma_t *vma_find(struct mm *mm, uint64_t addr)
+WEAK vma_t *vma_find(struct mm *mm, uint64_t addr)
 {
     unsigned low = 0, high = nr_vmas;
 
@@ -154,8 +156,8 @@ vma_t *fake_vma_set(uint64_t start, uint64_t end, int prot, uint32_t flags)
     return &vmas[at];
 }
 
-mm_fault_t mm_handle_fault(mm_t *mm, mm_cpu_t *cpu, uint64_t addr,
-                           enum mm_access access)
+WEAK mm_fault_t mm_handle_fault(mm_t *mm, mm_cpu_t *cpu, uint64_t addr,
+                                enum mm_access access)
 {
     return (mm_fault_t){.signal = SIGSEGV, .code = SEGV_MAPERR};
 }
@@ -163,8 +165,8 @@ mm_fault_t mm_handle_fault(mm_t *mm, mm_cpu_t *cpu, uint64_t addr,
 unsigned fake_released;
 uint64_t fake_released_bytes;
 
-void object_release(struct mm *mm, struct object *object, uint64_t host,
-                    uint64_t size)
+WEAK void object_release(struct mm *mm, struct object *object, uint64_t host,
+                         uint64_t size)
 {
     fake_released++;
     fake_released_bytes += size;
