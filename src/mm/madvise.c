@@ -115,17 +115,11 @@ static int advise_set(advise_t *a, vma_t *vma, uint64_t start, uint64_t end)
 
 /* --- advice about contents ----------------------------------------------- */
 
-/* What the host thinks of the object's pages that lie wholly in the range. */
 static int advise_object(mm_t *mm, const vma_t *vma, uint64_t start,
                          uint64_t end, int advice)
 {
-    uint64_t mask = mm->caps.host_page - 1;
-    uint64_t from = (vma_object_host(vma, start) + mask) & ~mask;
-    uint64_t to = vma_object_host(vma, end) & ~mask;
-
-    if (from >= to || madvise((void *) from, to - from, advice) == 0)
-        return 0;
-    return -errno;
+    return object_advise(mm, vma->object, vma_object_host(vma, start),
+                         end - start, advice);
 }
 
 static int advise_dontneed(advise_t *a, const vma_t *vma, uint64_t start,

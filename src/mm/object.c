@@ -11,8 +11,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/statvfs.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "abi/layout.h"
 #include "mm/internal.h"
@@ -238,49 +236,6 @@ int object_duplicate(struct mm *mm, const object_t *object, uint64_t host,
     return 0;
 }
 
-/* Do all the pieces still in use of these host pages lie in [host, host + len)?
- */
-static bool exclusive(struct mm *mm, const object_t *object,
-                      const extent_t *old, uint64_t len)
-{
-    uint64_t hp = mm->caps.host_page;
-    uint64_t first = (old->base - object->host) / hp;
-    uint64_t last = first + old->size / hp - 1;
-    uint64_t before = old->head / GUEST_PAGE_SIZE;
-    uint64_t after = (old->size - old->head - len) / GUEST_PAGE_SIZE;
-
-    if (!object->released)
-        return true;
-    if (first == last)
-        return object->released[first] == before + after;
-    return object->released[first] == before && object->released[last] == after;
-}
-
-/* Copy between two places of ours that may lie beyond the end of a file: then
- * there is nothing to keep. */
-static void copy_kept(uint64_t to, uint64_t from, uint64_t len)
-{
-    char bounce[0x10000];
-    struct iovec own = {bounce, len};
-    struct iovec source = {(void *) from, len}, target = {(void *) to, len};
-
-    if (len && process_vm_readv(getpid(), &own, 1, &source, 1, 0) > 0)
-        process_vm_writev(getpid(), &own, 1, &target, 1, 0);
-}
-
-/*
- * Host pages moved from `old` to `to`, with pieces at both ends that other VMAs
- * use: put their contents back. Until then a sibling thread that touches such a
- * piece sees the file's.
- */
-static void keep_neighbours(const extent_t *old, uint64_t len, uint64_t to)
-{
-    uint64_t tail = old->head + len;
-
-    copy_kept(old->base, to, old->head);
-    copy_kept(old->base + tail, to + tail, old->size - tail);
-}
-
 /*
  * Move and enlarge without leaving a hole in the area: first to a place outside
  * it, the old place staying mapped (MREMAP_DONTUNMAP, files since Linux 5.13),
@@ -327,8 +282,8 @@ int object_move(struct mm *mm, object_t *object, uint64_t host, uint64_t len,
         object_abandon(mm, ref);
         return -ENOMEM;
     }
-    if (!exclusive(mm, object, &old, len))
-        keep_neighbours(&old, len, ref->object->host);
+    object_keep_neighbours(old.base, old.size, old.head, len,
+                           ref->object->host);
     return 0;
 }
 

@@ -70,6 +70,21 @@ int object_move(struct mm *mm, object_t *object, uint64_t host, uint64_t len,
                 uint64_t new_len, bool keep, object_ref_t *ref);
 
 /*
+ * The host's madvise on pieces [host, host + len): DONTNEED and REMOVE do what
+ * they should to parts of host pages too, other advice leaves those out.
+ * Returns 0 or what the host says.
+ */
+int object_advise(struct mm *mm, const object_t *object, uint64_t host,
+                  uint64_t len, int advice);
+/*
+ * The host pages [base, base + size) of a private mapping were moved to `to`
+ * for the sake of len bytes from base + head on: put the contents of the other
+ * pieces back. (objectedge.c)
+ */
+void object_keep_neighbours(uint64_t base, uint64_t size, uint64_t head,
+                            uint64_t len, uint64_t to);
+
+/*
  * Pieces [host, host + size) are used by no VMA and no descriptor or TLB entry
  * any more: called by gather.c when the invalidation has completed. The object
  * is freed with its last piece.
