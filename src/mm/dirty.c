@@ -13,7 +13,8 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/mman.h>
+
+#include "mm/lazymap.h"
 
 #define LEVELS 3
 /* A bit at level l stands for 2^(6 * l) blocks. */
@@ -44,9 +45,8 @@ dirty_map_t *dirty_map_create(uint64_t blocks)
         words += words_at(blocks, l);
     map->blocks = blocks;
     map->mapped = words * sizeof(uint64_t);
-    base = mmap(NULL, map->mapped, PROT_READ | PROT_WRITE,
-                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == MAP_FAILED) {
+    base = lazy_map(map->mapped, PROT_READ | PROT_WRITE);
+    if (!base) {
         free(map);
         return NULL;
     }

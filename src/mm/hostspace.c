@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "mm/internal.h"
+#include "mm/lazymap.h"
 #include "proc/proc.h" /* elfuse_panic only */
 #include "stats.h"
 
@@ -81,9 +82,8 @@ hostspace_t *hostspace_create(size_t host_page, unsigned bits,
     hs->nr_chunks = *task_size >> CHUNK_SHIFT;
     hs->last_chunk = ~0UL;
     hs->huge = huge_possible(host_page);
-    hs->chunks = mmap(NULL, hs->nr_chunks / 8, PROT_READ | PROT_WRITE,
-                      RESERVE_FLAGS, -1, 0);
-    if (hs->chunks == MAP_FAILED)
+    hs->chunks = lazy_map(hs->nr_chunks / 8, PROT_READ | PROT_WRITE);
+    if (!hs->chunks)
         goto fail;
     hs->free = free_space_create(hs->object_base, hs->object_end);
     if (!hs->free)

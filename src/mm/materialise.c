@@ -32,7 +32,7 @@
 #define DIRTY_PAGES_MAX 16U
 /* A sweep in strides of at least so much takes single pages, and after a few
  * strides the next ones as well. */
-#define STRIDE_MIN   (2 * CLEAN_PAGES * GUEST_PAGE_SIZE)
+#define STRIDE_MIN   (2UL * CLEAN_PAGES * GUEST_PAGE_SIZE)
 #define STRIDE_RUN   2U
 #define STRIDE_AHEAD 16U
 /* A block counts as dense when so many of its pages have been in use. */

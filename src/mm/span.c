@@ -124,15 +124,15 @@ static int64_t fill(struct mm *mm, struct mm_cpu *cpu, uint64_t v, uint64_t end,
 
 static bool append(span_set_t *set, int max, uint8_t *host, size_t len)
 {
-    struct iovec *last = set->nr ? &set->iov[set->nr - 1] : NULL;
+    struct iovec *next = set->iov + set->nr;
 
-    if (last && (uint8_t *) last->iov_base + last->iov_len == host) {
-        last->iov_len += len;
+    if (set->nr && (uint8_t *) next[-1].iov_base + next[-1].iov_len == host) {
+        next[-1].iov_len += len;
     } else {
         if (set->nr == max)
             return false;
-        set->iov[set->nr].iov_base = host;
-        set->iov[set->nr].iov_len = len;
+        next->iov_base = host;
+        next->iov_len = len;
         set->nr++;
     }
     set->bytes += len;

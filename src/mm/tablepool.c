@@ -6,20 +6,21 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "mm/lazymap.h"
 #include "stats.h"
 
-#define LAZY_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 #define POOL_MAX   (64UL << 30)
 #define POOL_ALIGN (32UL << 20)
-/* Steps in which tables become accessible: small programs need a few dozen. */
+/* Steps in which tables become accessible: small programs need a few dozen, and
+ * large ones get theirs from huge pages. */
 #define STEP_MIN 32U
-#define STEP_MAX 1024U
+#define STEP_MAX ((uint32_t) (BLOCK_SIZE / GUEST_PAGE_SIZE))
 
 static uint8_t *reserve(uint64_t size)
 {
-    uint8_t *raw = mmap(NULL, size + POOL_ALIGN, PROT_NONE, LAZY_FLAGS, -1, 0);
+    uint8_t *raw = lazy_map(size + POOL_ALIGN, PROT_NONE);
 
-    if (raw == MAP_FAILED)
+    if (!raw)
         return NULL;
     /* The slack around it is only address space, and stays. */
     return raw + (-(uintptr_t) raw & (POOL_ALIGN - 1));
@@ -36,9 +37,9 @@ int table_pool_create(struct mm *mm)
     pool->size = pool->ipa < POOL_MAX ? pool->ipa : POOL_MAX;
     pool->base = reserve(pool->size);
     pool->meta =
-        mmap(NULL, (pool->size >> GUEST_PAGE_SHIFT) * sizeof(*pool->meta),
-             PROT_READ | PROT_WRITE, LAZY_FLAGS, -1, 0);
-    if (!pool->base || pool->meta == MAP_FAILED) {
+        lazy_map((pool->size >> GUEST_PAGE_SHIFT) * sizeof(*pool->meta),
+                 PROT_READ | PROT_WRITE);
+    if (!pool->base || !pool->meta) {
         free(pool);
         return -ENOMEM;
     }
@@ -70,6 +71,9 @@ static bool pool_grow(table_pool_t *pool)
     if (!step ||
         mprotect(at, (uint64_t) step * GUEST_PAGE_SIZE, PROT_READ | PROT_WRITE))
         return false;
+    /* Advice: one commit and one stage-2 fault for 512 tables. */
+    if (step == STEP_MAX)
+        (void) madvise(at, (uint64_t) step * GUEST_PAGE_SIZE, MADV_HUGEPAGE);
     pool->nr_mapped += step;
     return true;
 }

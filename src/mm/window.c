@@ -2,9 +2,9 @@
 #include "mm/window.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "mm/internal.h"
+#include "mm/lazymap.h"
 #include "mm/tablepool.h"
 #include "proc/proc.h" /* elfuse_panic only */
 #include "stats.h"
@@ -32,9 +32,8 @@ windows_t *windows_create(unsigned ipa_bits, unsigned max_slots, uint64_t host,
     w->nr_windows = (size + (1UL << w->shift) - 1) >> w->shift;
     w->slot = calloc(w->nr_slots, sizeof(*w->slot));
     w->slot_of =
-        mmap(NULL, w->nr_windows * sizeof(*w->slot_of), PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (!w->slot || w->slot_of == MAP_FAILED) {
+        lazy_map(w->nr_windows * sizeof(*w->slot_of), PROT_READ | PROT_WRITE);
+    if (!w->slot || !w->slot_of) {
         free(w->slot);
         free(w);
         return NULL;

@@ -127,6 +127,9 @@ static uint8_t *reserve(void)
     if (memory > p)
         munmap(p, (size_t) (memory - p));
     munmap(memory + SHIM_SIZE, (size_t) (p + align - memory));
+    /* A few pages of it are used: not in huge pages. Fails where there are
+     * none. */
+    (void) madvise(memory, SHIM_SIZE, MADV_NOHUGEPAGE);
     if (mprotect(memory, SHIM_SIZE, PROT_READ | PROT_WRITE)) {
         munmap(memory, SHIM_SIZE);
         return NULL;

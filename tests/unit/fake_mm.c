@@ -376,7 +376,8 @@ void *fake_keep(size_t size)
 
     if (!p || n == 256)
         elfuse_panic("no memory");
-    return kept[n++] = p;
+    kept[n++] = p;
+    return p;
 }
 
 mm_cpu_t *fake_cpu_create(mm_t *mm)

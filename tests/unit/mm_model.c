@@ -39,7 +39,7 @@ mm_model_t *model_create(unsigned ipa_bits, size_t host_page, unsigned seed)
     m->cpu = fake_cpu_create(m->mm);
     /* Off the block borders, in windows of their own. */
     for (unsigned r = 0; r < REGIONS; r++)
-        m->base[r] = (r + 1) * (100UL << 30) + r * 0x33000;
+        m->base[r] = (r + 1) * (100UL << 30) + r * 0x33000UL;
     return m;
 }
 

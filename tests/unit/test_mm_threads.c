@@ -70,7 +70,7 @@ static void *touch_block(void *arg)
 
         barrier_wait();
         for (uint64_t v = block; v < block + BLOCK_SIZE; v += 0x1000) {
-            uint64_t value = 1, at = v + w->id * 8;
+            uint64_t value = 1, at = v + w->id * 8UL;
 
             if (copy_from_guest(mm, w->cpu, &value, at, 8))
                 elfuse_panic("no access to %#lx", at);
@@ -133,7 +133,7 @@ static void hold(worker_t *w)
     span_set_t set;
     uint64_t *word;
 
-    if (span_get(mm, w->cpu, BASE + w->id * 0x1000, 8, SPAN_WRITE, &iov, 1,
+    if (span_get(mm, w->cpu, BASE + w->id * 0x1000UL, 8, SPAN_WRITE, &iov, 1,
                  &set)) {
         w->refused++;
         return;
@@ -174,7 +174,7 @@ static void test_spans_and_unmap(void **state)
     fake_vma_set(BASE, BASE + 0x4000, RW, 0);
     for (unsigned i = 0; i < THREADS; i++) {
         assert_int_equal(
-            copy_from_guest(mm, workers[0].cpu, &value, BASE + i * 0x1000, 8),
+            copy_from_guest(mm, workers[0].cpu, &value, BASE + i * 0x1000UL, 8),
             0);
         assert_int_equal(value, 0);
     }

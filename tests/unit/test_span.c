@@ -209,7 +209,7 @@ static void test_strings(void **state)
     map_object(BASE + 0x4000, 0x2000, RW, -1);
     memset(text, 'x', sizeof(text));
     for (unsigned i = 0; i < 2; i++) {
-        uint64_t at = BASE + i * 0x4000;
+        uint64_t at = BASE + i * 0x4000UL;
 
         text[0x900] = 0;
         /* Over a page's end. */
