@@ -366,18 +366,23 @@ int guest_access(mm_t *mm, mm_cpu_t *cpu, uint64_t addr, bool write,
     elfuse_panic("page %#lx faults for ever", addr);
 }
 
+typedef struct kept {
+    struct kept *next;
+    _Alignas(16) uint8_t memory[];
+} kept_t;
+static kept_t *fake_kept;
+
 /* An address space lives as long as its process: kept, so that the leak
  * checker finds what was lost and not these. */
 void *fake_keep(size_t size)
 {
-    static void *kept[256];
-    static unsigned n;
-    void *p = calloc(1, size);
+    kept_t *p = calloc(1, sizeof(*p) + size);
 
-    if (!p || n == 256)
+    if (!p)
         elfuse_panic("no memory");
-    kept[n++] = p;
-    return p;
+    p->next = fake_kept;
+    fake_kept = p;
+    return p->memory;
 }
 
 mm_cpu_t *fake_cpu_create(mm_t *mm)
