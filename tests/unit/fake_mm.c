@@ -368,7 +368,7 @@ int guest_access(mm_t *mm, mm_cpu_t *cpu, uint64_t addr, bool write,
 
 typedef struct kept {
     struct kept *next;
-    _Alignas(16) uint8_t memory[];
+    _Alignas(64) uint8_t memory[];
 } kept_t;
 static kept_t *fake_kept;
 
@@ -376,10 +376,12 @@ static kept_t *fake_kept;
  * checker finds what was lost and not these. */
 void *fake_keep(size_t size)
 {
-    kept_t *p = calloc(1, sizeof(*p) + size);
+    size_t all = (sizeof(kept_t) + size + 63) & ~63UL;
+    kept_t *p = aligned_alloc(64, all);
 
     if (!p)
         elfuse_panic("no memory");
+    memset(p, 0, all);
     p->next = fake_kept;
     fake_kept = p;
     return p->memory;
