@@ -134,5 +134,6 @@ int main(int argc, char **argv)
                 (b.clock.tv_nsec - a.clock.tv_nsec);
     printf("%s %s cycles=%ld ns/cycle=%.1f counter-ns/cycle=%.1f\n", what, kind,
            cycles, ns / cycles, counter_ns(b.counter - a.counter) / cycles);
+    free(kept);
     return 0;
 }

@@ -227,6 +227,19 @@ static int64_t rw_steps(rw_t *rw, uint64_t total)
     }
 }
 
+/* All of these pieces, which the caller keeps meanwhile. */
+static int64_t rw_over(rw_t *rw, guest_iovec_t *iov, uint64_t nr,
+                       uint64_t total)
+{
+    int64_t ret;
+
+    rw->iov = iov;
+    rw->nr = nr;
+    ret = rw_steps(rw, total);
+    rw->iov = NULL;
+    return ret;
+}
+
 /* Zero bytes: the host checks the descriptor, nothing is touched. */
 static int64_t rw_nothing(rw_t *rw)
 {
@@ -263,9 +276,7 @@ static int64_t rw_plain(rw_t *rw, uint64_t buf, uint64_t len)
         span_put(&t->cpu, &span);
         return ret;
     }
-    rw->iov = &one;
-    rw->nr = 1;
-    return rw_steps(rw, one.len);
+    return rw_over(rw, &one, 1, one.len);
 }
 
 int64_t sys_read(thread_t *t, const uint64_t *a)
@@ -321,9 +332,7 @@ static int64_t rw_vector(rw_t *rw, const uint64_t *a)
         total += iov[i].len;
     if (total == 0)
         return rw_nothing(rw);
-    rw->iov = iov;
-    rw->nr = (uint64_t) n;
-    return rw_steps(rw, total);
+    return rw_over(rw, iov, (uint64_t) n, total);
 }
 
 int64_t sys_readv(thread_t *t, const uint64_t *a)

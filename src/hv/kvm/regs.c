@@ -82,6 +82,7 @@ int kvm__get_zreg(int fd, unsigned n, uint8_t v[16])
 
     if (ioctl(fd, KVM_GET_ONE_REG, &reg))
         return -errno;
+    /* cppcheck-suppress uninitvar ; the ioctl has filled it */
     memcpy(v, z, 16);
     return 0;
 }
