@@ -9,7 +9,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-extern const uint8_t shim_image[], shim_image_end[];
+/* src/embed.S */
+extern const uint8_t shim_image[];
+extern const uint64_t shim_image_size;
 
 /* EL1's own descriptors: never for EL0, never global code but the image. */
 #define EL1_BASE   (PTE_VALID | PTE_AF | PTE_UXN)
@@ -139,7 +141,7 @@ static uint8_t *reserve(void)
 
 static bool header_good(const shim_header_t *header)
 {
-    size_t size = (size_t) (shim_image_end - shim_image);
+    uint64_t size = shim_image_size;
 
     return size >= sizeof *header && header->magic == SHIM_MAGIC &&
            header->image_size <= SHIM_IMAGE_MAX && size <= SHIM_IMAGE_MAX &&
@@ -159,7 +161,7 @@ int shim_load(hv_vm_t *vm, uint64_t pool_ipa, uint64_t pool_size, shim_t *shim)
     shim->memory = reserve();
     if (!shim->memory)
         return -ENOMEM;
-    memcpy(shim->memory, shim_image, (size_t) (shim_image_end - shim_image));
+    memcpy(shim->memory, shim_image, shim_image_size);
     /* EL1 fetches what was just written: DC CVAU, IC IVAU, DSB ISH. */
     __builtin___clear_cache((char *) shim->memory,
                             (char *) shim->memory + header->image_size);

@@ -60,9 +60,13 @@
 
 int kvm__get_reg(int fd, uint64_t id, uint64_t *value)
 {
-    struct kvm_one_reg reg = {.id = id, .addr = (uintptr_t) value};
+    uint64_t got = 0;
+    struct kvm_one_reg reg = {.id = id, .addr = (uintptr_t) &got};
 
-    return ioctl(fd, KVM_GET_ONE_REG, &reg) ? -errno : 0;
+    if (ioctl(fd, KVM_GET_ONE_REG, &reg))
+        return -errno;
+    *value = got;
+    return 0;
 }
 
 int kvm__set_reg(int fd, uint64_t id, uint64_t value)
@@ -74,7 +78,8 @@ int kvm__set_reg(int fd, uint64_t id, uint64_t value)
 
 int kvm__get_zreg(int fd, unsigned n, uint8_t v[16])
 {
-    uint8_t z[256]; /* 2048 bits: what one slice of the interface holds */
+    /* 2048 bits: what one slice of the interface holds. */
+    uint8_t z[256] = {0};
     struct kvm_one_reg reg = {
         .id = KVM_REG_ARM64_SVE_ZREG(n, 0),
         .addr = (uintptr_t) z,

@@ -235,32 +235,46 @@ static void complete_store(hv_vcpu_t *vcpu)
     interrupted(vcpu);
 }
 
+static int get_vector(hv_vcpu_t *vcpu, unsigned n, uint8_t v[16])
+{
+    const uint64_t fp = offsetof(struct kvm_regs, fp_regs) / sizeof(uint32_t);
+    struct kvm_one_reg reg = {
+        .id = KVM_REG_ARM64 | KVM_REG_ARM_CORE | KVM_REG_SIZE_U128 |
+              (fp + n * 4UL),
+        .addr = (uintptr_t) v,
+    };
+
+    if (vcpu->vm->caps.sve)
+        return kvm__get_zreg(vcpu->fd, n, v);
+    return ioctl(vcpu->fd, KVM_GET_ONE_REG, &reg) ? -errno : 0;
+}
+
+static int get_word(hv_vcpu_t *vcpu, uint64_t core_reg, uint32_t *value)
+{
+    uint32_t got = 0;
+    struct kvm_one_reg reg = {
+        .id = KVM_REG_ARM64 | KVM_REG_ARM_CORE | KVM_REG_SIZE_U32 | core_reg,
+        .addr = (uintptr_t) &got,
+    };
+
+    if (ioctl(vcpu->fd, KVM_GET_ONE_REG, &reg))
+        return -errno;
+    *value = got;
+    return 0;
+}
+
 int hv_vcpu_get_fp(hv_vcpu_t *vcpu, uint8_t v[32][16], uint32_t *fpsr,
                    uint32_t *fpcr)
 {
-    const uint64_t core = KVM_REG_ARM64 | KVM_REG_ARM_CORE;
-    const uint64_t fp = offsetof(struct kvm_regs, fp_regs) / sizeof(uint32_t);
-    struct kvm_one_reg reg;
     int error = 0;
 
     complete_store(vcpu);
-    for (unsigned i = 0; i < 32 && !error; i++) {
-        if (vcpu->vm->caps.sve)
-            error = kvm__get_zreg(vcpu->fd, i, v[i]);
-        else {
-            reg.id = core | KVM_REG_SIZE_U128 | (fp + i * 4);
-            reg.addr = (uintptr_t) v[i];
-            error = ioctl(vcpu->fd, KVM_GET_ONE_REG, &reg) ? -errno : 0;
-        }
-    }
-    reg.id = core | KVM_REG_SIZE_U32 | KVM_REG_ARM_CORE_REG(fp_regs.fpsr);
-    reg.addr = (uintptr_t) fpsr;
-    if (!error && ioctl(vcpu->fd, KVM_GET_ONE_REG, &reg))
-        error = -errno;
-    reg.id = core | KVM_REG_SIZE_U32 | KVM_REG_ARM_CORE_REG(fp_regs.fpcr);
-    reg.addr = (uintptr_t) fpcr;
-    if (!error && ioctl(vcpu->fd, KVM_GET_ONE_REG, &reg))
-        error = -errno;
+    for (unsigned i = 0; i < 32 && !error; i++)
+        error = get_vector(vcpu, i, v[i]);
+    if (!error)
+        error = get_word(vcpu, KVM_REG_ARM_CORE_REG(fp_regs.fpsr), fpsr);
+    if (!error)
+        error = get_word(vcpu, KVM_REG_ARM_CORE_REG(fp_regs.fpcr), fpcr);
     if (error)
         kvm__fail(error, "reading FP registers: %s", strerror(-error));
     return error;
