@@ -65,14 +65,34 @@ static void pick_layout(mm_t *mm)
     mm->elf_dyn_base = (mm->task_size / 3 * 2 + random) & GUEST_PAGE_MASK;
 }
 
-static int get_limits(mm_t *mm)
+/*
+ * The limit becomes the guest's, for account.c to keep; elfuse itself, with its
+ * reservation and its stack, takes what it may have: everything with privilege,
+ * else up to the hard limit. An exec must put the guest's back before.
+ */
+static int take_limit(int resource, struct rlimit *limit)
 {
-    if (getrlimit(RLIMIT_AS, &mm->limit_as) ||
-        getrlimit(RLIMIT_DATA, &mm->limit_data) ||
-        getrlimit(RLIMIT_STACK, &mm->limit_stack) ||
-        getrlimit(RLIMIT_MEMLOCK, &mm->limit_memlock))
+    struct rlimit own = {RLIM_INFINITY, RLIM_INFINITY};
+
+    if (getrlimit(resource, limit))
         return -errno;
-    return 0;
+    if (setrlimit(resource, &own) == 0)
+        return 0;
+    own.rlim_cur = own.rlim_max = limit->rlim_max;
+    return setrlimit(resource, &own) ? -errno : 0;
+}
+
+static int take_limits(mm_t *mm)
+{
+    int error = take_limit(RLIMIT_AS, &mm->limit_as);
+
+    if (!error)
+        error = take_limit(RLIMIT_DATA, &mm->limit_data);
+    if (!error)
+        error = take_limit(RLIMIT_STACK, &mm->limit_stack);
+    if (!error)
+        error = take_limit(RLIMIT_MEMLOCK, &mm->limit_memlock);
+    return error;
 }
 
 /* The parts that hold state. Nothing is torn down on failure: the process is
@@ -109,7 +129,7 @@ int mm_create(hv_vm_t *vm, const hv_caps_t *caps, const mm_options_t *opt,
     mm->caps = *caps;
     mm->randomise = opt->randomise;
     RB_INIT(&mm->vmas);
-    error = get_limits(mm);
+    error = take_limits(mm);
     if (error) {
         free(mm);
         return fail(error, "cannot read the resource limits");

@@ -94,9 +94,10 @@ int64_t mm_mlockall(mm_t *mm, mm_cpu_t *cpu, int flags);
 int64_t mm_munlockall(mm_t *mm, mm_cpu_t *cpu);
 
 /*
- * RLIMIT_AS, DATA, STACK and MEMLOCK are the guest's: mm accounts for them and
- * the host's own stay as they were. True when `resource` is one of these. The
- * privilege check for raising a hard limit is the caller's.
+ * RLIMIT_AS, DATA, STACK and MEMLOCK are the guest's: mm accounts for them,
+ * and elfuse's own are lifted as far as they can be (mm_create). True when
+ * `resource` is one of these. The privilege check for raising a hard limit is
+ * the caller's.
  */
 bool mm_owns_rlimit(int resource);
 void mm_get_rlimit(mm_t *mm, int resource, struct rlimit *limit);
