@@ -14,6 +14,9 @@
 #include "mm/internal.h"
 
 #define MMAP_MIN_DEFAULT 65536UL
+/* Of the host's mappings, left for elfuse itself and for guest memory that
+ * comes into use: when none is left, a first touch cannot be served. */
+#define HOST_MAPS_SPARE 4096UL
 
 /* A number in a file of /proc/sys, or `otherwise`. */
 static uint64_t sysctl_number(const char *path, uint64_t otherwise)
@@ -34,8 +37,11 @@ static uint64_t sysctl_number(const char *path, uint64_t otherwise)
 
 void account_init(struct mm *mm)
 {
+    uint64_t maps = sysctl_number("/proc/sys/vm/max_map_count", VMA_COUNT_MAX);
     struct sysinfo info;
 
+    mm->max_objects =
+        maps > 2 * HOST_MAPS_SPARE ? maps - HOST_MAPS_SPARE : maps / 2;
     mm->mmap_min =
         sysctl_number("/proc/sys/vm/mmap_min_addr", MMAP_MIN_DEFAULT);
     /* Mode 0 refuses only what passes all memory there is. */

@@ -46,6 +46,9 @@ struct mm {
     int mlock_future; /* MCL_FUTURE | MCL_ONFAULT as given */
     struct rlimit limit_as, limit_data, limit_stack, limit_memlock;
     uint64_t commit_limit; /* pages of the largest mapping not NORESERVE */
+    /* Objects alive, and how many the host's limit of mappings leaves room for
+     * beside what guest memory itself needs. */
+    uint64_t nr_objects, max_objects;
     mm_image_t image;
     bool randomise;
 

@@ -87,15 +87,19 @@ static int advise_flags(const vma_t *vma, int advice, uint32_t *flags)
     }
 }
 
-/* The host decides about huge pages of anonymous memory; a kernel without them
- * says EINVAL, and so do we. */
+/*
+ * The host decides about huge pages of anonymous memory; a kernel without them
+ * says EINVAL, and so do we. Only whole blocks are passed on: each piece with
+ * advice of its own is one of the host's limited mappings.
+ */
 static int advise_huge(mm_t *mm, uint64_t start, uint64_t end, int advice)
 {
-    uint64_t mask = mm->caps.host_page - 1;
-    uint64_t from = (start + mask) & ~mask, to = end & ~mask;
+    uint64_t from = (start + BLOCK_SIZE - 1) & ~(BLOCK_SIZE - 1);
+    uint64_t to = end & ~(BLOCK_SIZE - 1);
 
-    if (from < to && madvise(hostspace_ptr(mm, from), to - from, advice) &&
-        errno == EINVAL)
+    if (from >= to) /* nothing to advise, but the answer is the host's */
+        from = to = start & ~(mm->caps.host_page - 1);
+    if (madvise(hostspace_ptr(mm, from), to - from, advice) && errno == EINVAL)
         return -EINVAL;
     return 0;
 }

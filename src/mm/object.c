@@ -35,6 +35,13 @@ static uint64_t page_pieces(const struct mm *mm)
     return mm->caps.host_page / GUEST_PAGE_SIZE;
 }
 
+static void object_delete(struct mm *mm, object_t *object)
+{
+    mm->nr_objects--;
+    free(object->released);
+    free(object);
+}
+
 /* A descriptor structure for len bytes, `head` bytes into the extent. NULL: no
  * memory. */
 static object_t *object_new(struct mm *mm, const extent_t *e, uint64_t len)
@@ -44,6 +51,7 @@ static object_t *object_new(struct mm *mm, const extent_t *e, uint64_t len)
 
     if (!object)
         return NULL;
+    mm->nr_objects++;
     object->fd = -1;
     object->size = e->size;
     object->pieces = len / GUEST_PAGE_SIZE;
@@ -51,7 +59,7 @@ static object_t *object_new(struct mm *mm, const extent_t *e, uint64_t len)
         return object;
     object->released = calloc(e->size / mm->caps.host_page, 1);
     if (!object->released) {
-        free(object);
+        object_delete(mm, object);
         return NULL;
     }
     object->released[0] = e->head / GUEST_PAGE_SIZE;
@@ -60,23 +68,20 @@ static object_t *object_new(struct mm *mm, const extent_t *e, uint64_t len)
     return object;
 }
 
-static void object_delete(object_t *object)
-{
-    free(object->released);
-    free(object);
-}
-
 /* Where the object goes: a structure and a piece of the area, or nothing. */
 static int object_prepare(struct mm *mm, const extent_t *e, uint64_t len,
                           object_ref_t *ref)
 {
-    object_t *object = object_new(mm, e, len);
+    object_t *object;
 
+    if (mm->nr_objects >= mm->max_objects)
+        return -ENOMEM;
+    object = object_new(mm, e, len);
     if (!object)
         return -ENOMEM;
     object->host = hostspace_object_alloc(mm, e->size);
     if (!object->host) {
-        object_delete(object);
+        object_delete(mm, object);
         return -ENOMEM;
     }
     ref->object = object;
@@ -87,7 +92,7 @@ static int object_prepare(struct mm *mm, const extent_t *e, uint64_t len,
 static void object_abandon(struct mm *mm, object_ref_t *ref)
 {
     hostspace_object_free(mm, ref->object->host, ref->object->size);
-    object_delete(ref->object);
+    object_delete(mm, ref->object);
     ref->object = NULL;
 }
 
@@ -335,5 +340,5 @@ void object_release(struct mm *mm, object_t *object, uint64_t host,
     if (end > host)
         hostspace_object_free(mm, host, end - host);
     if (object->pieces == 0)
-        object_delete(object);
+        object_delete(mm, object);
 }
