@@ -228,7 +228,9 @@ bool hostspace_move(struct mm *mm, uint64_t from, uint64_t to, uint64_t len)
                dst) == dst)
         return true;
     /* The kernel may have unmapped the destination before it failed (the source
-     * is more than one host VMA, for one). */
+     * is more than one host VMA, for one); then this fails, too. */
+    if (madvise(dst, len, MADV_DONTNEED) == 0)
+        return false;
     if (mmap(dst, len, PROT_READ | PROT_WRITE, RESERVE_FLAGS | MAP_FIXED, -1,
              0) == MAP_FAILED)
         elfuse_panic("mm: no mapping for %p+%#lx after a failed move",

@@ -178,8 +178,12 @@ static int map_anonymous(piece_t *p, struct mm_cpu *cpu)
     struct mm *mm = p->mm;
     uint64_t ipa;
 
-    if (hostspace_commit(mm, p->start, p->end))
-        return -ENOMEM;
+    if (hostspace_commit(mm, p->start, p->end)) {
+        /* The host takes no more mappings: retained memory holds some. */
+        pt_trim_all(mm, cpu);
+        if (hostspace_commit(mm, p->start, p->end))
+            return -ENOMEM;
+    }
     ipa = window_ipa(mm, cpu, (uintptr_t) hostspace_ptr(mm, p->start));
     if (!ipa)
         return -ENOMEM;

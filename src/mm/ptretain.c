@@ -103,18 +103,12 @@ void pt_drop(struct mm *mm, struct gather *g, uint64_t start, uint64_t end)
     drop_flush(&d);
 }
 
-void pt_trim(struct mm *mm, struct gather *g)
+/* Give back the oldest until no more than `goal` pages are retained. */
+static void trim_to(struct mm *mm, struct gather *g, uint64_t goal)
 {
     table_pool_t *pool = mm->pool;
-    uint64_t cap = pool->peak / 4, goal;
     uint32_t table, next;
 
-    if (cap < RETAIN_MIN_PAGES)
-        cap = RETAIN_MIN_PAGES;
-    if (pool->retained <= cap)
-        return;
-    /* Some more than needed, so that this is rare. */
-    goal = cap - cap / 8;
     for (table = pool->oldest; table && pool->retained > goal; table = next) {
         uint64_t v = (uint64_t) pool->meta[table].block << BLOCK_SHIFT;
         uint64_t end = v + BLOCK_SIZE;
@@ -126,4 +120,24 @@ void pt_trim(struct mm *mm, struct gather *g)
             continue;
         pt_drop(mm, g, v, end);
     }
+}
+
+void pt_trim(struct mm *mm, struct gather *g)
+{
+    uint64_t cap = mm->pool->peak / 4;
+
+    if (cap < RETAIN_MIN_PAGES)
+        cap = RETAIN_MIN_PAGES;
+    /* Some more than needed, so that this is rare. */
+    if (mm->pool->retained > cap)
+        trim_to(mm, g, cap - cap / 8);
+}
+
+void pt_trim_all(struct mm *mm, struct mm_cpu *cpu)
+{
+    gather_t g;
+
+    gather_begin(&g, mm, cpu);
+    trim_to(mm, &g, 0);
+    gather_finish(&g);
 }

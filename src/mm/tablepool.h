@@ -112,5 +112,7 @@ void pt_settle(struct mm *mm, struct gather *g, _Atomic pte_t *table,
 void pt_drop(struct mm *mm, struct gather *g, uint64_t start, uint64_t end);
 /* Drop the oldest retained backing while there is more than the cap. */
 void pt_trim(struct mm *mm, struct gather *g);
+/* Drop what can be, when the host is short of something. */
+void pt_trim_all(struct mm *mm, struct mm_cpu *cpu);
 
 #endif

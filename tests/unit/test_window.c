@@ -141,6 +141,33 @@ static void test_objects(void **state)
     fake_slots_limit = 8192;
 }
 
+/* More pieces of user space in use, one after the other, than the host allows
+ * mappings: what is only retained makes room. */
+static void test_host_mappings(void **state)
+{
+    mm_t *mm = fake_mm_create(40, 0, 4096);
+    mm_cpu_t *cpu = fake_cpu_create(mm);
+    uint64_t before = stats.bytes_dropped, step = 2 * CHUNK_SIZE;
+
+    for (unsigned i = 1; i < 36000; i++) {
+        uint64_t v = i * step, value = v;
+
+        fake_vma_set(v, v + 4096, PROT_READ | PROT_WRITE, 0);
+        assert_int_equal(guest_access(mm, cpu, v, true, &value), 0);
+        /* One of sixteen stays. */
+        if (i % 16)
+            unmap(mm, cpu, v, v + 4096);
+    }
+    assert_in_range(stats.bytes_dropped, before + 4096, ~0UL);
+    model_check_books(mm);
+    for (unsigned i = 16; i < 36000; i += 16) {
+        uint64_t value;
+
+        assert_int_equal(guest_access(mm, cpu, i * step, false, &value), 0);
+        assert_int_equal(value, i * step);
+    }
+}
+
 /* No memory slot can be had at all: ENOMEM, nothing else. */
 static void test_no_slot(void **state)
 {
@@ -163,6 +190,7 @@ int main(void)
         cmocka_unit_test(test_alive_at_once),
         cmocka_unit_test(test_objects),
         cmocka_unit_test(test_no_slot),
+        cmocka_unit_test(test_host_mappings),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
