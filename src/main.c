@@ -255,10 +255,8 @@ int main(int argc, char **argv)
     int fd = open_program(&proc, proc.argv[0]);
     keep_exe(&proc);
     create_machine(&proc, &opt, &thread);
-    int error = proc_load(&proc, &thread->cpu, fd, &start);
-    if (error != 0)
-        die(error == -ENOMEM ? STATUS_ELFUSE : STATUS_CANNOT_RUN,
-            "cannot run %s: %s", proc.execfn, proc_error());
+    if (proc_load(&proc, &thread->cpu, fd, &start) != 0)
+        die(STATUS_CANNOT_RUN, "cannot run %s: %s", proc.execfn, proc_error());
     close(fd);
     set_comm(&proc);
     thread_set_start(thread, start.entry, start.sp);

@@ -250,6 +250,21 @@ status=$?
 [ $status -eq 1 ] && [ ! -s out ]
 ok "standard input is closed, and nothing of elfuse's is there instead" $?
 
+# limited ULIMIT-OPTIONS: memory limits that are enough for the program are enough
+limited() {
+    # shellcheck disable=SC3045 # the options are in every shell that is used here
+    (ulimit "$@" && exec "$elfuse" busybox echo ok) >out 2>err </dev/null
+    status=$?
+    [ $status -eq 0 ] && [ "$(cat out)" = ok ]
+    ok "ulimit $*" $?
+}
+limited -s 16
+limited -s 64
+limited -v 100000
+limited -d 1000
+limited -l 0
+limited -n 8
+
 # --- machines that will not do
 
 if [ -w /dev/kvm ] && [ "$(id -u)" -eq 0 ]; then
