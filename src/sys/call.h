@@ -74,9 +74,22 @@ static inline int put_bytes(thread_t *t, uint64_t to, const void *from,
 int path_get(thread_t *t, int dirfd, uint64_t guest, char *buf);
 int path_resolve(thread_t *t, int dirfd, char *path);
 
-/* A host address at which nothing is mapped: the kernel answers EFAULT for it,
- * in its own order of checks. */
-uint64_t bad_pointer(void);
+/* False for a range that reaches past user space: some calls look at that (the
+ * kernel's access_ok) before they look at anything else. */
+static inline bool user_range(uint64_t guest, uint64_t len)
+{
+    const uint64_t top = 1UL << 48;
+    uint64_t addr = guest & 0x00ffffffffffffffUL;
+
+    return len <= top && addr <= top - len;
+}
+
+/*
+ * A host address for a range that the guest cannot use: the kernel answers
+ * EFAULT for it, in its own order of checks. Nothing is mapped there; for a
+ * range beyond user space it is beyond the host's too.
+ */
+uint64_t bad_pointer(uint64_t guest, uint64_t len);
 
 /* sys/pass.c: serve the call by its table entry. */
 int64_t sys_pass(thread_t *t, unsigned nr, const sys_entry_t *entry,

@@ -45,10 +45,12 @@ typedef struct pass {
     uint8_t *arena;
 } pass_t;
 
-uint64_t bad_pointer(void)
+uint64_t bad_pointer(uint64_t guest, uint64_t len)
 {
     static uint64_t page;
 
+    if (!user_range(guest, len))
+        return 0xffff000000001000UL;
     if (!page) {
         void *p =
             mmap(NULL, 0x10000, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -88,7 +90,7 @@ static uint64_t pointer_whole(pass_t *p, uint64_t guest, size_t size,
         return 0;
     if (size == 0 || span_get(t->proc->mm, &t->cpu, guest, size, access,
                               ptr->iov, PASS_PIECES, &ptr->span))
-        return bad_pointer();
+        return bad_pointer(guest, size);
     ptr->bounce = NULL;
     ptr->allocated = false;
     ptr->copy_back = false;
@@ -100,7 +102,7 @@ static uint64_t pointer_whole(pass_t *p, uint64_t guest, size_t size,
     span_put(&t->cpu, &ptr->span);
     ptr->held = false;
     if (!bounce_alloc(p, ptr, size) || get_bytes(t, ptr->bounce, guest, size))
-        return bad_pointer();
+        return bad_pointer(guest, size);
     ptr->guest = guest;
     ptr->size = size;
     ptr->copy_back = (access & SPAN_WRITE) != 0;
@@ -120,7 +122,7 @@ static uint64_t pointer_result(pass_t *p, uint64_t guest, size_t size)
         return 0;
     if (size == 0 || span_get(t->proc->mm, &t->cpu, guest, size, SPAN_WRITE,
                               ptr->iov, PASS_PIECES, &ptr->span))
-        return bad_pointer();
+        return bad_pointer(guest, size);
     ptr->bounce = NULL;
     ptr->allocated = false;
     ptr->copy_back = false;
@@ -131,7 +133,7 @@ static uint64_t pointer_result(pass_t *p, uint64_t guest, size_t size)
     span_put(&t->cpu, &ptr->span);
     ptr->held = false;
     if (!bounce_alloc(p, ptr, size))
-        return bad_pointer();
+        return bad_pointer(guest, size);
     ptr->guest = guest;
     ptr->size = size;
     ptr->copy_back = true;
@@ -149,7 +151,7 @@ static uint64_t pointer_string(pass_t *p, uint64_t guest)
         return 0;
     n = copy_string_from_guest(t->proc->mm, &t->cpu, buf, guest, PATH_MAX);
     if (n == -EFAULT)
-        return bad_pointer();
+        return bad_pointer(guest, 1);
     /* Longer than any name may be: the kernel says so in each call's way. */
     if (n < 0)
         buf[PATH_MAX - 1] = '\0';
@@ -168,7 +170,7 @@ static int64_t arg_path(pass_t *p, const arg_t *arg, unsigned i)
     }
     ret = path_get(p->t, dirfd, p->a[i], p->path[p->nr_paths]);
     if (ret == -EFAULT) {
-        p->host[i] = bad_pointer();
+        p->host[i] = bad_pointer(p->a[i], 1);
         return 0;
     }
     if (ret)
@@ -184,7 +186,7 @@ static uint64_t arg_in_buf(pass_t *p, const arg_t *arg, unsigned i)
     uint64_t len = p->a[arg->ref];
 
     if (len > arg->size)
-        return p->a[i] ? bad_pointer() : 0;
+        return p->a[i] ? bad_pointer(p->a[i], 1) : 0;
     return pointer_whole(p, p->a[i], len, SPAN_READ);
 }
 
@@ -195,7 +197,7 @@ static uint64_t arg_array(pass_t *p, const arg_t *arg, unsigned i,
 
     /* No call takes a million: a larger count is an error or negative. */
     if (count > (1U << 20))
-        return p->a[i] ? bad_pointer() : 0;
+        return p->a[i] ? bad_pointer(p->a[i], 1) : 0;
     return pointer_whole(p, p->a[i], (size_t) count * arg->size, access);
 }
 
@@ -204,7 +206,7 @@ static uint64_t arg_sized(pass_t *p, const arg_t *arg, unsigned i)
     uint32_t size;
 
     if (!p->a[i] || get_struct(p->t, &size, p->a[i]))
-        return p->a[i] ? bad_pointer() : 0;
+        return p->a[i] ? bad_pointer(p->a[i], 1) : 0;
     if (size == 0)
         size = arg->size;
     if (size > 4096)
@@ -248,7 +250,7 @@ static int64_t arg_prepare(pass_t *p, const arg_t *arg, unsigned i)
         break;
     case ARG_OUT_VAR:
         len = p->a[arg->ref];
-        value = len > arg->size ? (value ? bad_pointer() : 0)
+        value = len > arg->size ? (value ? bad_pointer(value, 1) : 0)
                                 : pointer_whole(p, value, len, SPAN_WRITE);
         break;
     case ARG_IN_ARR:

@@ -35,6 +35,10 @@ int64_t iovec_get(thread_t *t, uint64_t guest, uint64_t count,
     for (uint64_t i = 0; i < count; i++) {
         if ((int64_t) iov[i].len < 0)
             return -EINVAL;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        if (!user_range(iov[i].base, iov[i].len))
+            return -EFAULT;
         if (iov[i].len > RW_COUNT_MAX - total)
             iov[i].len = RW_COUNT_MAX - total;
         total += iov[i].len;

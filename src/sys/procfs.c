@@ -109,6 +109,16 @@ static enum own_file classify(const thread_t *t, const char *name,
     return procfs_has_text(*tail) ? OWN_TEXT : OWN_PASS;
 }
 
+/* What marks a text of ours: all the seals there are. */
+#define TEXT_SEALS                                              \
+    (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | \
+     0x10 /* F_SEAL_FUTURE_WRITE */)
+
+bool procfs_is_text(int fd, uint64_t nlink)
+{
+    return nlink == 0 && fcntl(fd, F_GET_SEALS) == TEXT_SEALS;
+}
+
 /* Put a read-only file with the text behind the descriptor number fd. */
 static int64_t replace_by_text(thread_t *t, int fd, int flags, const char *name,
                                const char *tail)
@@ -117,7 +127,7 @@ static int64_t replace_by_text(thread_t *t, int fd, int flags, const char *name,
     int mem, ro;
     FILE *out;
 
-    mem = memfd_create(tail, MFD_CLOEXEC);
+    mem = memfd_create(tail, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (mem < 0)
         return -errno;
     snprintf(link, sizeof link, "/proc/self/fd/%d", mem);
@@ -128,6 +138,8 @@ static int64_t replace_by_text(thread_t *t, int fd, int flags, const char *name,
         return -EMFILE;
     }
     procfs_write_text(t, tail, name, out);
+    fflush(out);
+    fcntl(mem, F_ADD_SEALS, TEXT_SEALS);
     if (fclose(out)) {
         close(ro);
         return -ENOMEM;
@@ -262,38 +274,50 @@ bool procfs_path_is_exe(thread_t *t, int dirfd, const char *path)
 #define DENT_RECLEN 16
 #define DENT_NAME   19
 
-static bool dent_hidden(const uint8_t *dent)
-{
-    const char *name = (const char *) dent + DENT_NAME;
+/* Which list of numbers a directory is. */
+enum number_dir { DIR_UNKNOWN, DIR_OTHER, DIR_FD, DIR_TASK };
 
-    return isdigit((unsigned char) name[0]) &&
-           fd_hidden((uint64_t) strtol(name, NULL, 10));
+static enum number_dir number_dir(const thread_t *t, int fd)
+{
+    char name[PATH_MAX + 1];
+    const char *tail;
+    bool own = false;
+
+    if (!on_procfs(fd) || !fd_name(fd, name))
+        return DIR_OTHER;
+    strcat(name, "/"); /* so that it is below the process for process_tail */
+    tail = process_tail(t, name, &own);
+    if (!tail || !own)
+        return DIR_OTHER;
+    if (strcmp(tail, "fd/") == 0 || strcmp(tail, "fdinfo/") == 0)
+        return DIR_FD;
+    return strcmp(tail, "task/") == 0 ? DIR_TASK : DIR_OTHER;
+}
+
+/* A number that is elfuse's own in a directory of this kind. */
+static bool number_hidden(const thread_t *t, enum number_dir dir, long number)
+{
+    return dir == DIR_FD ? fd_hidden((uint64_t) number)
+                         : dir == DIR_TASK && number != t->tid;
 }
 
 size_t procfs_filter_dents(thread_t *t, int fd, uint8_t *buf, size_t len)
 {
-    char name[PATH_MAX];
-    bool own = false, checked = false;
+    enum number_dir dir = DIR_UNKNOWN;
     size_t to = 0;
 
     for (size_t at = 0; at < len;) {
+        const char *name = (const char *) buf + at + DENT_NAME;
+        bool number = isdigit((unsigned char) name[0]);
         uint16_t reclen;
 
         memcpy(&reclen, buf + at + DENT_RECLEN, sizeof reclen);
-        if (dent_hidden(buf + at)) {
-            const char *tail;
-
-            if (!checked) {
-                checked = true;
-                if (!on_procfs(fd) || !fd_name(fd, name))
-                    return len;
-                tail = process_tail(t, name, &own);
-                own = own && tail &&
-                      (strcmp(tail, "fd") == 0 || strcmp(tail, "fdinfo") == 0);
-            }
-            if (!own)
+        if (number && dir == DIR_UNKNOWN) {
+            dir = number_dir(t, fd);
+            if (dir == DIR_OTHER)
                 return len;
-        } else {
+        }
+        if (!number || !number_hidden(t, dir, strtol(name, NULL, 10))) {
             memmove(buf + to, buf + at, reclen);
             to += reclen;
         }

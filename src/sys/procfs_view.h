@@ -21,6 +21,10 @@
  */
 int64_t procfs_opened(thread_t *t, int fd, int flags, int dirfd,
                       const char *path);
+/* True when fd is one of the texts that procfs_opened() puts there; nlink is
+ * what fstat said of it. On procfs such a file has size 0. */
+bool procfs_is_text(int fd, uint64_t nlink);
+#define PROCFS_TEXT_MODE 0100444
 /* True for the identity of elfuse's own program file. */
 bool procfs_is_elfuse(uint64_t dev, uint64_t ino);
 /* True when the path, followed, ends at /proc/<own pid>/exe. */

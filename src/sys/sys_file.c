@@ -116,7 +116,8 @@ int64_t sys_fcntl(thread_t *t, const uint64_t *a)
     if (!size)
         return host_call(SYS_fcntl, a[0], a[1], a[2], 0, 0, 0);
     if (get_bytes(t, buf, a[2], size))
-        return host_call(SYS_fcntl, a[0], a[1], bad_pointer(), 0, 0, 0);
+        return host_call(SYS_fcntl, a[0], a[1], bad_pointer(a[2], size), 0, 0,
+                         0);
     ret = host_call(SYS_fcntl, a[0], a[1], P(buf), 0, 0, 0);
     if (ret >= 0 && a[1] != 6 && a[1] != 7 && a[1] != F_OFD_SETLK &&
         a[1] != F_OFD_SETLKW && put_bytes(t, a[2], buf, size))
@@ -179,6 +180,31 @@ int64_t sys_getdents64(thread_t *t, const uint64_t *a)
     return ret;
 }
 
+/* A text of ours under /proc looks like a file of procfs. */
+static void stat_disguise(int fd, struct stat *st)
+{
+    if (procfs_is_text(fd, st->st_nlink)) {
+        st->st_size = 0;
+        st->st_blocks = 0;
+        st->st_nlink = 1;
+        st->st_mode = PROCFS_TEXT_MODE;
+    }
+}
+
+int64_t sys_fstat(thread_t *t, const uint64_t *a)
+{
+    struct stat st;
+    int64_t ret;
+
+    if (fd_hidden(a[0]))
+        return -EBADF;
+    ret = host_call(SYS_fstat, a[0], P(&st), 0, 0, 0, 0);
+    if (ret)
+        return ret;
+    stat_disguise((int) a[0], &st);
+    return put_struct(t, a[1], &st);
+}
+
 /* stat of /proc/self/exe, followed, is the guest's program. */
 int64_t sys_newfstatat(thread_t *t, const uint64_t *a)
 {
@@ -197,6 +223,8 @@ int64_t sys_newfstatat(thread_t *t, const uint64_t *a)
         procfs_path_is_exe(t, (int) a[0], path))
         ret = host_call(SYS_newfstatat, (uint64_t) AT_FDCWD, P(t->proc->exe),
                         P(&st), 0, 0, 0);
+    if (ret == 0 && path[0] == '\0')
+        stat_disguise((int) a[0], &st);
     if (ret == 0 && put_struct(t, a[2], &st))
         ret = -EFAULT;
     return ret;
@@ -225,6 +253,12 @@ int64_t sys_statx(thread_t *t, const uint64_t *a)
         procfs_path_is_exe(t, (int) a[0], path))
         ret = host_call(SYS_statx, (uint64_t) AT_FDCWD, P(t->proc->exe), 0,
                         a[3], P(&st), 0);
+    if (ret == 0 && (!host_path || path[0] == '\0') &&
+        procfs_is_text((int) a[0], st.stx_nlink)) {
+        st.stx_size = st.stx_blocks = 0;
+        st.stx_nlink = 1;
+        st.stx_mode = PROCFS_TEXT_MODE;
+    }
     if (ret == 0 && put_struct(t, a[4], &st))
         ret = -EFAULT;
     return ret;

@@ -178,7 +178,7 @@ static int64_t quota_call(thread_t *t, uint64_t nr, uint64_t cmd,
         return host_call(nr, first, second, id, P(path), 0, 0);
     }
     if (in && get_bytes(t, buf, addr, size))
-        host = bad_pointer();
+        host = bad_pointer(addr, size);
     ret = host_call(nr, first, second, id, host, 0, 0);
     if (ret == 0 && size && (!in || cmd >> 8 == Q_XGETQSTATV) &&
         put_bytes(t, addr, buf, size))

@@ -257,7 +257,7 @@ static int64_t ioctl_struct(thread_t *t, const uint64_t *a, const request_t *r)
         return -ENOMEM;
     /* Also for output: what the kernel leaves alone stays as it was. */
     if (get_bytes(t, buf, a[2], size)) {
-        ret = host_call(SYS_ioctl, a[0], cmd, bad_pointer(), 0, 0, 0);
+        ret = host_call(SYS_ioctl, a[0], cmd, bad_pointer(a[2], size), 0, 0, 0);
     } else {
         ret = host_call(SYS_ioctl, a[0], cmd, P(buf), 0, 0, 0);
         if (r->dir != IN && ret >= 0 && put_bytes(t, a[2], buf, size))

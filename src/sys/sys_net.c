@@ -41,7 +41,7 @@ static int64_t address_call(thread_t *t, uint64_t nr, const uint64_t *a,
     if (!a[1] && nr != SYS_getsockname && nr != SYS_getpeername)
         return host_call(nr, a[0], 0, 0, flags, 0, 0);
     if (get_struct(t, &room, a[2])) {
-        ret = host_call(nr, a[0], P(&addr), bad_pointer(), flags, 0, 0);
+        ret = host_call(nr, a[0], P(&addr), bad_pointer(a[2], 4), flags, 0, 0);
         return ret;
     }
     if (room < 0) {
@@ -142,8 +142,8 @@ int64_t sys_setsockopt(thread_t *t, const uint64_t *a)
     if (len > sizeof stack && !(buf = malloc(len)))
         return -ENOMEM;
     if (get_bytes(t, buf, a[3], len))
-        ret =
-            host_call(SYS_setsockopt, a[0], a[1], a[2], bad_pointer(), len, 0);
+        ret = host_call(SYS_setsockopt, a[0], a[1], a[2],
+                        bad_pointer(a[3], len), len, 0);
     else if (level == SOL_SOCKET && name == SO_ATTACH_BPF && len >= 4 &&
              fd_hidden(*(uint32_t *) (void *) buf))
         ret = -EBADF;
@@ -167,7 +167,7 @@ int64_t sys_getsockopt(thread_t *t, const uint64_t *a)
         return -ENOPROTOOPT;
     if (get_struct(t, &room, a[4]))
         return host_call(SYS_getsockopt, a[0], a[1], a[2], P(buf),
-                         bad_pointer(), 0);
+                         bad_pointer(a[4], 4), 0);
     len = (socklen_t) room;
     if (room > 0 && len > OPTION_MAX)
         len = OPTION_MAX;
@@ -175,8 +175,8 @@ int64_t sys_getsockopt(thread_t *t, const uint64_t *a)
         return -ENOMEM;
     /* Some options are asked by what is in the buffer (TCP_INFO's kin). */
     if (room > 0 && get_bytes(t, buf, a[3], len))
-        ret = host_call(SYS_getsockopt, a[0], a[1], a[2], bad_pointer(),
-                        P(&len), 0);
+        ret = host_call(SYS_getsockopt, a[0], a[1], a[2],
+                        bad_pointer(a[3], len), P(&len), 0);
     else
         ret = host_call(SYS_getsockopt, a[0], a[1], a[2], P(buf), P(&len), 0);
     if (ret >= 0 &&
@@ -211,8 +211,8 @@ int64_t sys_sendto(thread_t *t, const uint64_t *a)
     }
     if (len == 0 ||
         span_get(t->proc->mm, &t->cpu, a[1], len, SPAN_READ, iov, 16, &span))
-        return host_call(SYS_sendto, a[0], len ? bad_pointer() : 0, len, a[3],
-                         P(msg.msg_name), msg.msg_namelen);
+        return host_call(SYS_sendto, a[0], len ? bad_pointer(a[1], len) : 0,
+                         len, a[3], P(msg.msg_name), msg.msg_namelen);
     msg.msg_iovlen = (size_t) span.nr;
     /* A message goes whole or not at all; of a stream the kernel would send
      * what it can reach, and so do we. */
@@ -256,7 +256,8 @@ int64_t sys_recvfrom(thread_t *t, const uint64_t *a)
     }
     if (len == 0 ||
         span_get(t->proc->mm, &t->cpu, a[1], len, SPAN_WRITE, iov, 16, &span)) {
-        iov[0].iov_base = (void *) (uintptr_t) (len ? bad_pointer() : 0);
+        iov[0].iov_base =
+            (void *) (uintptr_t) (len ? bad_pointer(a[1], len) : 0);
         iov[0].iov_len = len;
         msg.msg_iovlen = 1;
     } else {

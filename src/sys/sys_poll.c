@@ -198,6 +198,9 @@ static int64_t epoll_wait_call(thread_t *t, const uint64_t *a, uint64_t nr,
     int max = (int) a[2];
     int64_t ret;
 
+    if (max > 0 && !user_range(a[1], (uint64_t) max * EVENT_SIZE))
+        return host_call(nr, a[0], bad_pointer(a[1], ~0UL), (uint64_t) max,
+                         timeout, w->host_mask, SIGSET_SIZE);
     if (fd_hidden(a[0]))
         return -EBADF;
     if (max > EVENTS_MAX)

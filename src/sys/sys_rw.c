@@ -263,12 +263,17 @@ static int64_t rw_plain(rw_t *rw, uint64_t buf, uint64_t len)
         return rw_nothing(rw);
     if (len > RW_COUNT_MAX)
         one.len = RW_COUNT_MAX;
+    if (len > STEP_FIRST && !user_range(buf, len)) {
+        piece[0].iov_base = (void *) (uintptr_t) bad_pointer(buf, len);
+        piece[0].iov_len = len;
+        return rw_host(rw, piece, 1);
+    }
     if (len <= STEP_FIRST) {
         thread_t *t = rw->t;
 
         if (span_get(t->proc->mm, &t->cpu, buf, len,
                      rw->write ? SPAN_READ : SPAN_WRITE, piece, 2, &span)) {
-            piece[0].iov_base = (void *) (uintptr_t) bad_pointer();
+            piece[0].iov_base = (void *) (uintptr_t) bad_pointer(buf, len);
             piece[0].iov_len = len;
             return rw_host(rw, piece, 1);
         }
@@ -424,7 +429,8 @@ int64_t sys_getrandom(thread_t *t, const uint64_t *a)
                      &span)) {
             if (sum)
                 break;
-            return host_call(SYS_getrandom, bad_pointer(), n, a[2], 0, 0, 0);
+            return host_call(SYS_getrandom, bad_pointer(a[0], len), n, a[2], 0,
+                             0, 0);
         }
         ret = host_call(SYS_getrandom, P(iov[0].iov_base), span.bytes, a[2], 0,
                         0, 0);

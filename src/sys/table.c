@@ -133,7 +133,7 @@ const sys_entry_t sys_table[SYS_MAX] = {
     [78] = OWN("readlinkat", readlinkat, DIRFD, PATH_AT(0), GUEST_BUF(3), LEN),
     [79] = OWN("newfstatat", newfstatat, DIRFD, PATH_AT(0), GUEST_(STAT),
                SHOW(ATFLAGS)),
-    [80] = PASS("fstat", FD, OUT_(128, STAT)),
+    [80] = OWN("fstat", fstat, FD, GUEST_(STAT)),
     [81] = PASS0("sync"),
     [82] = PASS("fsync", FD),
     [83] = PASS("fdatasync", FD),

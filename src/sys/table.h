@@ -141,6 +141,7 @@ extern const sys_entry_t sys_table[SYS_MAX];
     X(fcntl)                                      \
     X(readlinkat)                                 \
     X(getdents64)                                 \
+    X(fstat)                                      \
     X(newfstatat)                                 \
     X(statx)                                      \
     X(name_to_handle_at)                          \

@@ -47,7 +47,7 @@ struct hv_vm {
 struct hv_vcpu {
     hv_vm_t *vm;
     struct kvm_run *run;
-    int fd;
+    const int *fd; /* in vm->vcpu_fd: descriptors can be moved */
     int tid; /* host thread it belongs to */
     unsigned id;
     /*

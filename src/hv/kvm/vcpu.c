@@ -47,12 +47,12 @@ int kvm__install_kick(void)
 
 static int attach(hv_vm_t *vm, hv_vcpu_t *vcpu, const hv_vcpu_init_t *init)
 {
-    int error = kvm__reset_regs(vm, vcpu->fd, init);
+    int error = kvm__reset_regs(vm, *vcpu->fd, init);
 
     if (error)
         return error;
     vcpu->run = mmap(NULL, vm->run_size, PROT_READ | PROT_WRITE, MAP_SHARED,
-                     vcpu->fd, 0);
+                     *vcpu->fd, 0);
     if (vcpu->run == MAP_FAILED)
         return kvm__fail(-errno, "mapping vCPU %u: %s", init->id,
                          strerror(errno));
@@ -81,7 +81,7 @@ int hv_vcpu_create(hv_vm_t *vm, const hv_vcpu_init_t *init, hv_vcpu_t **result)
         fd = kvm__fail(-EINVAL, "vCPU %u out of order", init->id);
     pthread_mutex_unlock(&vm->lock);
     vcpu->vm = vm;
-    vcpu->fd = fd;
+    vcpu->fd = &vm->vcpu_fd[init->id];
     vcpu->id = init->id;
     vcpu->tid = (int) syscall(SYS_gettid);
     error = fd < 0 ? fd : attach(vm, vcpu, init);
@@ -167,7 +167,7 @@ hv_exit_t hv_vcpu_run(hv_vcpu_t *vcpu)
     struct kvm_run *run = vcpu->run;
 
     for (;;) {
-        if (ioctl(vcpu->fd, KVM_RUN, 0) == 0) {
+        if (ioctl(*vcpu->fd, KVM_RUN, 0) == 0) {
             if (run->exit_reason == KVM_EXIT_MMIO)
                 return mmio_exit(vcpu);
             kvm__fail(-EIO, "vCPU %u stopped: KVM exit reason %u", vcpu->id,
@@ -201,7 +201,7 @@ int hv_vcpu_inject_abort(hv_vcpu_t *vcpu)
         .exception = {.ext_dabt_pending = 1},
     };
 
-    if (ioctl(vcpu->fd, KVM_SET_VCPU_EVENTS, &events))
+    if (ioctl(*vcpu->fd, KVM_SET_VCPU_EVENTS, &events))
         return kvm__fail(-errno, "injecting an abort: %s", strerror(errno));
     return 0;
 }
@@ -216,7 +216,7 @@ static uint64_t host_counter(void)
 
 int hv_counter_set(hv_vcpu_t *vcpu, int64_t advance)
 {
-    int error = kvm__set_reg(vcpu->fd, KVM_REG_ARM_TIMER_CNT,
+    int error = kvm__set_reg(*vcpu->fd, KVM_REG_ARM_TIMER_CNT,
                              host_counter() + (uint64_t) advance);
 
     if (error)
@@ -231,7 +231,7 @@ static void complete_store(hv_vcpu_t *vcpu)
     volatile __u8 *exit_flag = &vcpu->run->immediate_exit;
 
     *exit_flag = 1;
-    (void) ioctl(vcpu->fd, KVM_RUN, 0);
+    (void) ioctl(*vcpu->fd, KVM_RUN, 0);
     interrupted(vcpu);
 }
 
@@ -245,8 +245,8 @@ static int get_vector(hv_vcpu_t *vcpu, unsigned n, uint8_t v[16])
     };
 
     if (vcpu->vm->caps.sve)
-        return kvm__get_zreg(vcpu->fd, n, v);
-    return ioctl(vcpu->fd, KVM_GET_ONE_REG, &reg) ? -errno : 0;
+        return kvm__get_zreg(*vcpu->fd, n, v);
+    return ioctl(*vcpu->fd, KVM_GET_ONE_REG, &reg) ? -errno : 0;
 }
 
 static int get_word(hv_vcpu_t *vcpu, uint64_t core_reg, uint32_t *value)
@@ -257,7 +257,7 @@ static int get_word(hv_vcpu_t *vcpu, uint64_t core_reg, uint32_t *value)
         .addr = (uintptr_t) &got,
     };
 
-    if (ioctl(vcpu->fd, KVM_GET_ONE_REG, &reg))
+    if (ioctl(*vcpu->fd, KVM_GET_ONE_REG, &reg))
         return -errno;
     *value = got;
     return 0;
