@@ -75,8 +75,9 @@ static int inherited_end(int limit)
 
 /*
  * Where elfuse's numbers begin for a soft limit. They need the hard limit to
- * reach that far; without the privilege to raise it, they take the top of what
- * there is, and the guest has that much fewer.
+ * reach that far; without the privilege to raise it, or where no number is
+ * higher, they take the top of what there is: then the guest could ask for one
+ * of them by number, and fdspace_make_room() moves it.
  */
 static int choose_low(const struct rlimit *limit, int floor)
 {
@@ -102,17 +103,8 @@ static int choose_low(const struct rlimit *limit, int floor)
     return (int) (limit->rlim_max - limit->rlim_max / 4);
 }
 
-/* What the host's soft limit has to be: the guest's, never past our numbers. */
-static void host_limit(const struct rlimit *guest, struct rlimit *host)
-{
-    *host = *guest;
-    if (host->rlim_cur > (uint64_t) fdspace_low)
-        host->rlim_cur = (uint64_t) fdspace_low;
-}
-
 static void fdspace_start(void)
 {
-    struct rlimit host;
     int low;
 
     space.ready = true;
@@ -121,9 +113,6 @@ static void fdspace_start(void)
     low = choose_low(&space.limit, inherited_end((int) space.limit.rlim_cur));
     fdspace_low = low;
     space.end = low + FDSPACE_SIZE;
-    host_limit(&space.limit, &host);
-    if (host.rlim_cur != space.limit.rlim_cur)
-        setrlimit(RLIMIT_NOFILE, &host);
 }
 
 void fdspace_init(proc_t *proc)
@@ -173,16 +162,12 @@ static int move_up(int fd, int low)
     return moved;
 }
 
-int fdspace_hide(int fd)
+/* A copy of fd among our numbers, marked as ours. */
+static int hide_at(int fd)
 {
-    int moved;
+    int moved = move_up(fd, fdspace_low);
     unsigned n;
 
-    if (!space.ready)
-        fdspace_start();
-    if (fdspace_hidden(fd))
-        return fd;
-    moved = move_up(fd, fdspace_low);
     if (moved < 0)
         return moved;
     n = (unsigned) (moved - fdspace_low);
@@ -191,7 +176,20 @@ int fdspace_hide(int fd)
         return -EMFILE;
     }
     space.used[n / 8] |= (uint8_t) (1U << n % 8);
-    close(fd);
+    return moved;
+}
+
+int fdspace_hide(int fd)
+{
+    int moved;
+
+    if (!space.ready)
+        fdspace_start();
+    if (fdspace_hidden(fd))
+        return fd;
+    moved = hide_at(fd);
+    if (moved >= 0)
+        close(fd);
     return moved;
 }
 
@@ -208,7 +206,17 @@ int fdspace_hide_owned(int *owner)
     return 0;
 }
 
-/* hv_each_fd: called for each descriptor the hypervisor's part holds. */
+/* Everyone who keeps the number of one of our descriptors. */
+static void each_owner(int (*move)(int fd, void *arg), void *arg)
+{
+    if (space.proc && space.proc->vm)
+        hv_each_fd(space.proc->vm, move, arg);
+    for (unsigned i = 0; i < space.owners; i++)
+        *space.owner[i] = move(*space.owner[i], arg);
+    if (space.proc && space.proc->exe_fd >= 0)
+        space.proc->exe_fd = move(space.proc->exe_fd, arg);
+}
+
 static int move_one(int fd, void *arg)
 {
     int moved = fdspace_hide(fd);
@@ -216,39 +224,56 @@ static int move_one(int fd, void *arg)
     return moved < 0 ? fd : moved;
 }
 
-/* The guest's limit reaches our numbers: move above it. */
-static int relocate(const struct rlimit *limit)
+/* The guest's limit reaches our numbers: move above it, if there is room. */
+static void relocate(const struct rlimit *limit)
 {
     uint8_t used[sizeof space.used];
-    int old_low = fdspace_low, low;
+    int old_low = fdspace_low, low = choose_low(limit, space.end);
 
-    low = choose_low(limit, space.end);
     if (low < space.end)
-        return 0; /* no room above; host_limit() keeps the guest below */
+        return;
     for (size_t i = 0; i < sizeof used; i++)
         used[i] = space.used[i];
     fdspace_low = low;
     space.end = low + FDSPACE_SIZE;
     for (size_t i = 0; i < sizeof used; i++)
         space.used[i] = 0;
-    if (space.proc && space.proc->vm)
-        hv_each_fd(space.proc->vm, move_one, NULL);
-    for (unsigned i = 0; i < space.owners; i++)
-        *space.owner[i] = move_one(*space.owner[i], NULL);
-    if (space.proc && space.proc->exe_fd >= 0)
-        space.proc->exe_fd = move_one(space.proc->exe_fd, NULL);
-    /* Whatever had no owner that could be told stays where it was. */
+    each_owner(move_one, NULL);
     for (int n = 0; n < FDSPACE_SIZE; n++)
         if (used[n / 8] & 1U << n % 8 && fcntl(old_low + n, F_GETFD) >= 0)
             elfuse_panic("fdspace: descriptor %d has no owner", old_low + n);
+}
+
+typedef struct eviction {
+    int from, to;
+} eviction_t;
+
+static int evict_one(int fd, void *arg)
+{
+    const eviction_t *e = arg;
+
+    return fd == e->from ? e->to : fd;
+}
+
+int fdspace_make_room(int fd)
+{
+    unsigned n = (unsigned) (fd - fdspace_low);
+    eviction_t e = {.from = fd};
+
+    if (!fdspace_hidden(fd))
+        return 0;
+    e.to = hide_at(fd);
+    if (e.to < 0)
+        return e.to;
+    each_owner(evict_one, &e);
+    space.used[n / 8] &= (uint8_t) ~(1U << n % 8);
+    close(fd);
     return 0;
 }
 
 int fdspace_set_limit(struct proc *proc, const struct rlimit *limit,
                       struct rlimit *old)
 {
-    struct rlimit host;
-
     if (!space.ready)
         fdspace_start();
     if (old)
@@ -258,15 +283,10 @@ int fdspace_set_limit(struct proc *proc, const struct rlimit *limit,
     if (limit->rlim_cur > limit->rlim_max)
         return -EINVAL;
     /* The kernel judges privilege and fs.nr_open. */
-    host_limit(limit, &host);
-    if (setrlimit(RLIMIT_NOFILE, &host))
+    if (setrlimit(RLIMIT_NOFILE, limit))
         return -errno;
-    if (limit->rlim_cur > (uint64_t) fdspace_low) {
-        relocate(limit);
-        host_limit(limit, &host);
-        if (setrlimit(RLIMIT_NOFILE, &host))
-            return -errno;
-    }
     space.limit = *limit;
+    if (limit->rlim_cur > (uint64_t) fdspace_low)
+        relocate(limit);
     return 0;
 }

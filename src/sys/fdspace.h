@@ -27,7 +27,11 @@ static inline bool fd_hidden(uint64_t fd)
            fdspace_is_hidden((int32_t) fd);
 }
 
-/* First hidden number, and one past the last. */
+/* The guest asks for this very number (dup3): if it is elfuse's, move that to
+ * another one. 0, or -EMFILE when there is none. */
+int fdspace_make_room(int fd);
+
+/* The range that hidden numbers are in: first, and one past the last. */
 void fdspace_range(unsigned *first, unsigned *end);
 
 /* As fdspace_hide(), for a descriptor whose number is kept in *owner: it is

@@ -52,32 +52,55 @@ int64_t sys_openat2(thread_t *t, const uint64_t *a)
     return procfs_opened(t, (int) fd, *(int *) (void *) how, (int) a[0], path);
 }
 
-/* Close (or mark) everything in the range but our own. */
+/* Close (or mark) everything in the range but our own: the runs of numbers
+ * between those. */
 int64_t sys_close_range(thread_t *t, const uint64_t *a)
 {
-    unsigned first = (unsigned) a[0], last = (unsigned) a[1];
-    unsigned low, end;
+    unsigned first = (unsigned) a[0], last = (unsigned) a[1], low, end;
     int64_t ret = 0;
 
-    if (first > last)
+    if (first > last || a[2] & ~6UL)
         return -EINVAL;
     fdspace_range(&low, &end);
-    if (last < low || first >= end)
-        return host_call(SYS_close_range, first, last, a[2], 0, 0, 0);
-    /* The flags are checked even where nothing remains of the range. */
-    if (first < low)
-        ret = host_call(SYS_close_range, first, low - 1, a[2], 0, 0, 0);
-    else if (a[2] & ~6UL)
-        return -EINVAL;
-    if (ret == 0 && last >= end)
-        ret = host_call(SYS_close_range, end, last, a[2], 0, 0, 0);
+    for (unsigned fd = low; fd < end && ret == 0; fd++) {
+        if (fd < first || fd > last || !fd_hidden(fd))
+            continue;
+        if (fd > first)
+            ret = host_call(SYS_close_range, first, fd - 1, a[2], 0, 0, 0);
+        if (fd == last)
+            return ret;
+        first = fd + 1;
+    }
+    if (ret == 0)
+        ret = host_call(SYS_close_range, first, last, a[2], 0, 0, 0);
     return ret;
+}
+
+/* dup3 onto one of our numbers. Past the guest's limit it is EBADF for the
+ * kernel as well; below it the number is the guest's if it wants it. */
+static int64_t fdspace_for_guest(uint64_t from, uint64_t to, uint64_t flags)
+{
+    struct rlimit limit;
+
+    fdspace_set_limit(NULL, NULL, &limit);
+    if ((uint32_t) to >= limit.rlim_cur ||
+        host_call(SYS_fcntl, from, F_GETFD, 0, 0, 0, 0) < 0)
+        return -EBADF;
+    if (flags & ~(uint64_t) O_CLOEXEC)
+        return -EINVAL;
+    return fdspace_make_room((int) to);
 }
 
 int64_t sys_dup3(thread_t *t, const uint64_t *a)
 {
-    if (fd_hidden(a[0]) || fd_hidden(a[1]))
+    if (fd_hidden(a[0]))
         return -EBADF;
+    if (fd_hidden(a[1])) {
+        int64_t ret = fdspace_for_guest(a[0], a[1], a[2]);
+
+        if (ret)
+            return ret;
+    }
     return host_call(SYS_dup3, a[0], a[1], a[2], 0, 0, 0);
 }
 

@@ -50,7 +50,7 @@ for mode in native elfuse; do
         n=$((n + 1))
         case $line in '#'* | '') continue ;; esac
         echo "$mode $n $(cut -d' ' -f1 /proc/uptime) $line" >> "$results/log"
-        timeout -s KILL 30 $busybox sh -c "$line" > "$results/$mode/$n.out" 2> "$results/$mode/$n.err" < /dev/null
+        timeout -s KILL 90 $busybox sh -c "$line" > "$results/$mode/$n.out" 2> "$results/$mode/$n.err" < /dev/null
         echo $? > "$results/$mode/$n.status"
     done < "$commands"
 done
