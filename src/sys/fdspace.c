@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "sys/call.h"
+#include "sys/procfs_view.h"
 
 /* The kernel's default for /proc/sys/fs/nr_open. */
 #define NR_OPEN_DEFAULT 1048576
@@ -120,6 +121,7 @@ void fdspace_init(proc_t *proc)
     space.proc = proc;
     if (!space.ready)
         fdspace_start();
+    procfs_init();
 }
 
 bool fdspace_is_hidden(int fd)

@@ -31,13 +31,26 @@ static const char *const denied[] = {"mem",        "pagemap", "map_files",
                                      "clear_refs", "syscall", "stack",
                                      "numa_maps",  "wchan",   "patch_state"};
 
+/* The host's /proc as it was at the start, whatever the guest mounts or calls
+ * its root: -1 without one. */
+static int proc_dir = -1;
+static struct stat elfuse_file;
+
+void procfs_init(void)
+{
+    proc_dir = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (proc_dir < 0)
+        return;
+    if (fstatat(proc_dir, "self/exe", &elfuse_file, 0) ||
+        fdspace_hide_owned(&proc_dir) < 0) {
+        close(proc_dir);
+        proc_dir = -1;
+    }
+}
+
 bool procfs_is_elfuse(uint64_t dev, uint64_t ino)
 {
-    static struct stat self;
-
-    if (!self.st_ino && stat("/proc/self/exe", &self))
-        return false;
-    return dev == self.st_dev && ino == self.st_ino;
+    return ino == elfuse_file.st_ino && dev == elfuse_file.st_dev;
 }
 
 static bool on_procfs(int fd)
@@ -53,8 +66,8 @@ static bool fd_name(int fd, char name[PATH_MAX])
     char link[64];
     ssize_t n;
 
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    n = readlink(link, name, PATH_MAX - 1);
+    snprintf(link, sizeof link, "self/fd/%d", fd);
+    n = proc_dir < 0 ? -1 : readlinkat(proc_dir, link, name, PATH_MAX - 1);
     if (n < 0)
         return false;
     name[n] = '\0';
@@ -120,7 +133,7 @@ bool procfs_is_text(int fd, uint64_t nlink)
 }
 
 /* Put a read-only file with the text behind the descriptor number fd. */
-static int64_t replace_by_text(thread_t *t, int fd, int flags, const char *name,
+static int64_t replace_by_text(thread_t *t, int fd, int flags,
                                const char *tail)
 {
     char link[64];
@@ -130,14 +143,14 @@ static int64_t replace_by_text(thread_t *t, int fd, int flags, const char *name,
     mem = memfd_create(tail, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (mem < 0)
         return -errno;
-    snprintf(link, sizeof link, "/proc/self/fd/%d", mem);
-    ro = open(link, O_RDONLY | O_CLOEXEC);
+    snprintf(link, sizeof link, "self/fd/%d", mem);
+    ro = openat(proc_dir, link, O_RDONLY | O_CLOEXEC);
     out = fdopen(mem, "w");
     if (!out || ro < 0) {
         close(mem);
         return -EMFILE;
     }
-    procfs_write_text(t, tail, name, out);
+    procfs_write_text(t, tail, fd, out);
     fflush(out);
     fcntl(mem, F_ADD_SEALS, TEXT_SEALS);
     if (fclose(out)) {
@@ -167,7 +180,7 @@ static int64_t opened_on_procfs(thread_t *t, int fd, int flags)
     const char *tail;
 
     if (!fd_name(fd, name))
-        return fd;
+        return -EACCES; /* it could be anything */
     switch (classify(t, name, &tail)) {
     case OWN_DENIED:
         return -EACCES;
@@ -176,7 +189,7 @@ static int64_t opened_on_procfs(thread_t *t, int fd, int flags)
             return fd;
         if ((flags & O_ACCMODE) != O_RDONLY)
             return -EACCES;
-        return replace_by_text(t, fd, flags, name, tail);
+        return replace_by_text(t, fd, flags, tail);
     default:
         return fd;
     }

@@ -1,30 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The texts of /proc/<own pid>/ that must tell of the guest, not of elfuse. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sys/call.h"
 #include "sys/procfs_view.h"
 #include "sys/sigstate.h"
 
-typedef int text_fn_t(thread_t *t, const char *host_path, FILE *out);
+typedef int text_fn_t(thread_t *t, int host_fd, FILE *out);
 
-static int text_maps(thread_t *t, const char *host_path, FILE *out)
+/* The kernel's own text, for the lines that are as true of the guest. */
+static FILE *host_text(int host_fd)
+{
+    int fd = fcntl(host_fd, F_DUPFD_CLOEXEC, 0);
+    FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
+
+    if (!in && fd >= 0)
+        close(fd);
+    return in;
+}
+
+static int text_maps(thread_t *t, int host_fd, FILE *out)
 {
     return mm_print_maps(t->proc->mm, out);
 }
 
-static int text_smaps(thread_t *t, const char *host_path, FILE *out)
+static int text_smaps(thread_t *t, int host_fd, FILE *out)
 {
     return mm_print_smaps(t->proc->mm, out, false);
 }
 
-static int text_rollup(thread_t *t, const char *host_path, FILE *out)
+static int text_rollup(thread_t *t, int host_fd, FILE *out)
 {
     return mm_print_smaps(t->proc->mm, out, true);
 }
 
-static int text_auxv(thread_t *t, const char *host_path, FILE *out)
+static int text_auxv(thread_t *t, int host_fd, FILE *out)
 {
     fwrite(t->proc->auxv, sizeof t->proc->auxv[0], t->proc->auxv_len, out);
     return 0;
@@ -46,7 +59,7 @@ static void copy_range(thread_t *t, uint64_t start, uint64_t end, FILE *out)
     }
 }
 
-static int text_cmdline(thread_t *t, const char *host_path, FILE *out)
+static int text_cmdline(thread_t *t, int host_fd, FILE *out)
 {
     const mm_image_t *image = mm_image(t->proc->mm);
 
@@ -54,7 +67,7 @@ static int text_cmdline(thread_t *t, const char *host_path, FILE *out)
     return 0;
 }
 
-static int text_environ(thread_t *t, const char *host_path, FILE *out)
+static int text_environ(thread_t *t, int host_fd, FILE *out)
 {
     const mm_image_t *image = mm_image(t->proc->mm);
 
@@ -120,9 +133,9 @@ static bool task_line(const char *line, FILE *out)
     return true;
 }
 
-static int text_status(thread_t *t, const char *host_path, FILE *out)
+static int text_status(thread_t *t, int host_fd, FILE *out)
 {
-    FILE *in = fopen(host_path, "re");
+    FILE *in = host_text(host_fd);
     char *line = NULL;
     size_t size = 0;
     mm_usage_t usage;
@@ -139,7 +152,7 @@ static int text_status(thread_t *t, const char *host_path, FILE *out)
     return 0;
 }
 
-static int text_statm(thread_t *t, const char *host_path, FILE *out)
+static int text_statm(thread_t *t, int host_fd, FILE *out)
 {
     mm_usage_t u;
 
@@ -212,9 +225,9 @@ static bool stat_field(thread_t *t, const mm_usage_t *u, int field,
     }
 }
 
-static int text_stat(thread_t *t, const char *host_path, FILE *out)
+static int text_stat(thread_t *t, int host_fd, FILE *out)
 {
-    FILE *in = fopen(host_path, "re");
+    FILE *in = host_text(host_fd);
     char line[4096], *p, *save = NULL;
     mm_usage_t usage;
     int field = 3;
@@ -250,7 +263,7 @@ static void limit_value(FILE *out, rlim_t value)
         fprintf(out, "%-20llu ", (unsigned long long) value);
 }
 
-static int text_limits(thread_t *t, const char *host_path, FILE *out)
+static int text_limits(thread_t *t, int host_fd, FILE *out)
 {
     static const struct {
         const char *name;
@@ -261,7 +274,7 @@ static int text_limits(thread_t *t, const char *host_path, FILE *out)
                {"Max open files", RLIMIT_NOFILE, "files"},
                {"Max locked memory", RLIMIT_MEMLOCK, "bytes"},
                {"Max address space", RLIMIT_AS, "bytes"}};
-    FILE *in = fopen(host_path, "re");
+    FILE *in = host_text(host_fd);
     char line[256];
 
     if (!in)
@@ -309,11 +322,10 @@ bool procfs_has_text(const char *tail)
     return false;
 }
 
-int procfs_write_text(thread_t *t, const char *tail, const char *host_path,
-                      FILE *out)
+int procfs_write_text(thread_t *t, const char *tail, int host_fd, FILE *out)
 {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (strcmp(tail, texts[i].name) == 0)
-            return texts[i].write(t, host_path, out);
+            return texts[i].write(t, host_fd, out);
     return -ENOENT;
 }

@@ -14,6 +14,9 @@
 
 #include "proc/proc.h"
 
+/* Once, before the guest runs. */
+void procfs_init(void);
+
 /*
  * `fd` has just been opened by the guest with these flags. Returns it, perhaps
  * with another file behind it, or -errno after closing it. dirfd and path are
@@ -39,9 +42,9 @@ bool procfs_path_is_hidden(thread_t *t, int dirfd, const char *path);
 size_t procfs_filter_dents(thread_t *t, int fd, uint8_t *buf, size_t len);
 
 /* procfs_text.c: the guest's version of the file named `tail` ("maps", "status"
- * ...), or false when the host's own will do. */
+ * ...), or false when the host's own will do.
+ * host_fd is the host's file, open at its beginning. */
 bool procfs_has_text(const char *tail);
-int procfs_write_text(thread_t *t, const char *tail, const char *host_path,
-                      FILE *out);
+int procfs_write_text(thread_t *t, const char *tail, int host_fd, FILE *out);
 
 #endif

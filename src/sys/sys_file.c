@@ -148,6 +148,14 @@ int64_t sys_fcntl(thread_t *t, const uint64_t *a)
     return ret;
 }
 
+/* The link /proc/<pid>/exe has this as its last component, or is open. */
+static bool may_be_exe(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return *path == '\0' || strcmp(slash ? slash + 1 : path, "exe") == 0;
+}
+
 int64_t sys_readlinkat(thread_t *t, const uint64_t *a)
 {
     char path[PATH_MAX], target[PATH_MAX];
@@ -166,7 +174,8 @@ int64_t sys_readlinkat(thread_t *t, const uint64_t *a)
                     0);
     if (ret < 0)
         return ret;
-    if (procfs_link_is_exe(t, (int) a[0], path) && t->proc->exe) {
+    if (may_be_exe(path) && procfs_link_is_exe(t, (int) a[0], path) &&
+        t->proc->exe) {
         ret = (int64_t) strlen(t->proc->exe);
         memcpy(target, t->proc->exe, (size_t) ret);
     }

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ioctl: what the argument of a request is, from a table of the requests that
- * do not say it in their number, or from the number (_IOC direction and size).
- * A structure that holds pointers is refused with ENOTTY unless it is served
- * here.
+ * ioctl: what the argument of a request is, from a table of requests. Nothing
+ * is guessed from a number: the kernel would follow a pointer inside a
+ * structure, or write past it, in elfuse's own address space. An unknown
+ * request is ENOTTY.
  */
 #include <linux/blkpg.h>
 #include <linux/cdrom.h>
 #include <linux/fd.h>
+#include <linux/fiemap.h>
 #include <linux/fs.h>
 #include <linux/hdreg.h>
 #include <linux/if_tun.h>
 #include <linux/kd.h>
 #include <linux/loop.h>
+#include <linux/nsfs.h>
 #include <linux/random.h>
 #include <linux/rtc.h>
+#include <linux/serial.h>
 #include <linux/sockios.h>
 #include <linux/vt.h>
 #include <linux/watchdog.h>
@@ -32,10 +35,15 @@
 enum { VALUE, IN, OUT, INOUT, REFUSED };
 
 /* Kernel sizes, where libc's structure differs. */
-#define KTERMIOS  36
-#define KTERMIOS2 44
-#define KTERMIO   18
-#define IFREQ     40
+#define KTERMIOS           36
+#define KTERMIOS2          44
+#define KTERMIO            18
+#define IFREQ              40
+#define LOOP_CONFIGURE_CMD 0x4C0A /* struct loop_config: since Linux 5.8 */
+
+/* _IOR('T', 0x2A, struct termios2), which libc's headers do not have. */
+#define TCGETS2_CMD       0x802C542AU
+#define IOC_READ_TO_WRITE 0x40000000U /* from _IOR to _IOW */
 
 typedef struct request {
     uint32_t cmd;
@@ -72,10 +80,9 @@ static const request_t requests[] = {
     {TIOCGSOFTCAR, OUT, 4},
     {TIOCSSOFTCAR, IN, 4},
     {FIONREAD, OUT, 4},
-    {TIOCLINUX, INOUT, 1},
     {TIOCCONS, VALUE, 0},
-    {TIOCGSERIAL, OUT, 72},
-    {TIOCSSERIAL, IN, 72},
+    {TIOCGSERIAL, OUT, sizeof(struct serial_struct)},
+    {TIOCSSERIAL, IN, sizeof(struct serial_struct)},
     {TIOCPKT, IN, 4},
     {FIONBIO, IN, 4},
     {TIOCNOTTY, VALUE, 0},
@@ -102,6 +109,54 @@ static const request_t requests[] = {
     {FS_IOC_GETVERSION, OUT, 4},
     {FS_IOC_SETVERSION, IN, 4},
     {FICLONE, VALUE, 0},
+    {FICLONERANGE, IN, sizeof(struct file_clone_range)},
+    {FIDEDUPERANGE, INOUT, sizeof(struct file_dedupe_range)},
+    {FS_IOC_FIEMAP, INOUT, sizeof(struct fiemap)},
+    {FITRIM, INOUT, sizeof(struct fstrim_range)},
+    {FS_IOC_FSGETXATTR, OUT, sizeof(struct fsxattr)},
+    {FS_IOC_FSSETXATTR, IN, sizeof(struct fsxattr)},
+    {FS_IOC_GETFSLABEL, OUT, FSLABEL_MAX},
+    {FS_IOC_SETFSLABEL, IN, FSLABEL_MAX},
+    {TCGETS2_CMD, OUT, KTERMIOS2},
+    {TCGETS2_CMD + 1 - IOC_READ_TO_WRITE, IN, KTERMIOS2},
+    {TCGETS2_CMD + 2 - IOC_READ_TO_WRITE, IN, KTERMIOS2},
+    {TCGETS2_CMD + 3 - IOC_READ_TO_WRITE, IN, KTERMIOS2},
+    {TIOCGPTN, OUT, 4},
+    {TIOCSPTLCK, IN, 4},
+    {TIOCGDEV, OUT, 4},
+    {TIOCSIG, VALUE, 0},
+    {TIOCGPKT, OUT, 4},
+    {TIOCGPTLCK, OUT, 4},
+    {TIOCGEXCL, OUT, 4},
+    {RTC_AIE_ON, VALUE, 0},
+    {RTC_AIE_OFF, VALUE, 0},
+    {RTC_UIE_ON, VALUE, 0},
+    {RTC_UIE_OFF, VALUE, 0},
+    {RTC_RD_TIME, OUT, sizeof(struct rtc_time)},
+    {RTC_SET_TIME, IN, sizeof(struct rtc_time)},
+    {RTC_ALM_READ, OUT, sizeof(struct rtc_time)},
+    {RTC_ALM_SET, IN, sizeof(struct rtc_time)},
+    {RTC_WKALM_RD, OUT, sizeof(struct rtc_wkalrm)},
+    {RTC_WKALM_SET, IN, sizeof(struct rtc_wkalrm)},
+    {WDIOC_GETSUPPORT, OUT, sizeof(struct watchdog_info)},
+    {WDIOC_GETSTATUS, OUT, 4},
+    {WDIOC_GETBOOTSTATUS, OUT, 4},
+    {WDIOC_SETOPTIONS, IN, 4},
+    {WDIOC_KEEPALIVE, VALUE, 0},
+    {WDIOC_SETTIMEOUT, INOUT, 4},
+    {WDIOC_GETTIMEOUT, OUT, 4},
+    {NS_GET_USERNS, VALUE, 0},
+    {NS_GET_PARENT, VALUE, 0},
+    {NS_GET_NSTYPE, VALUE, 0},
+    {NS_GET_OWNER_UID, OUT, 4},
+    {TUNSETIFF, INOUT, IFREQ},
+    {TUNSETPERSIST, VALUE, 0},
+    {TUNSETOWNER, VALUE, 0},
+    {TUNSETGROUP, VALUE, 0},
+    {SIOCBRADDBR, IN, IFNAMSIZ},
+    {SIOCBRDELBR, IN, IFNAMSIZ},
+    {SIOCGIFBR, REFUSED, 0},
+    {SIOCSIFBR, REFUSED, 0},
     {BLKROSET, IN, 4},
     {BLKROGET, OUT, 4},
     {BLKRRPART, VALUE, 0},
@@ -130,15 +185,15 @@ static const request_t requests[] = {
     {HDIO_GET_IDENTITY, OUT, 512},
     {LOOP_SET_FD, VALUE, 0},
     {LOOP_CLR_FD, VALUE, 0},
-    {LOOP_SET_STATUS, IN, 168},
-    {LOOP_GET_STATUS, OUT, 168},
-    {LOOP_SET_STATUS64, IN, 232},
-    {LOOP_GET_STATUS64, OUT, 232},
+    {LOOP_SET_STATUS, IN, sizeof(struct loop_info)},
+    {LOOP_GET_STATUS, OUT, sizeof(struct loop_info)},
+    {LOOP_SET_STATUS64, IN, sizeof(struct loop_info64)},
+    {LOOP_GET_STATUS64, OUT, sizeof(struct loop_info64)},
     {LOOP_CHANGE_FD, VALUE, 0},
     {LOOP_SET_CAPACITY, VALUE, 0},
     {LOOP_SET_DIRECT_IO, VALUE, 0},
     {LOOP_SET_BLOCK_SIZE, VALUE, 0},
-    {0x4C0A /* LOOP_CONFIGURE */, IN, 304},
+    {LOOP_CONFIGURE_CMD, IN, 304},
     {LOOP_CTL_ADD, VALUE, 0},
     {LOOP_CTL_REMOVE, VALUE, 0},
     {LOOP_CTL_GET_FREE, VALUE, 0},
@@ -203,67 +258,75 @@ static bool lookup(uint32_t cmd, request_t *out)
 static bool is_ifreq(uint32_t cmd)
 {
     return (cmd >= SIOCGIFNAME && cmd <= SIOCSIFTXQLEN && cmd != SIOCGIFCONF) ||
-           (cmd >= 0x8946 && cmd <= 0x8957) || /* MII, multicast, names ... */
-           (cmd >= 0x89a0 && cmd <= 0x89af);   /* bridges and bonds */
+           (cmd >= SIOCGMIIPHY && cmd <= SIOCSMIIREG) || cmd == SIOCBRADDIF ||
+           cmd == SIOCBRDELIF;
 }
 
-/*
- * From the number. Requests of drivers that pass pointers inside structures
- * (USB, DRM, V4L, SCSI, KVM, VFIO, dm) are not for us: ENOTTY.
- */
-static bool decode(uint32_t cmd, request_t *out)
-{
-    static const char types[] = {'T', 'f', 'X', 'r',  'p',  'W',
-                                 'H', 'v', 'R', 0x12, 'L',  0x89,
-                                 'E', 'k', 'l', 0x54, 0xb7, 0xec};
-    unsigned dir = _IOC_DIR(cmd), size = _IOC_SIZE(cmd);
-
-    if (dir == _IOC_NONE || !memchr(types, (int) _IOC_TYPE(cmd), sizeof types))
-        return false;
-    out->cmd = cmd;
-    out->size = (uint16_t) size;
-    out->dir = dir == _IOC_READ ? OUT : dir == _IOC_WRITE ? IN : INOUT;
-    return size > 0;
-}
-
-/* FS_IOC_FIEMAP, FIDEDUPERANGE and other structures with an array at the end:
- * bytes of one element, and where the count and the array are. */
-static size_t tail_size(thread_t *t, uint32_t cmd, uint64_t arg)
+/* Bytes of the array at the end of a structure, from its count, which is in
+ * the host's copy of the head: the guest cannot change it any more. */
+static size_t tail_size(uint32_t cmd, const uint8_t *head)
 {
     uint32_t count;
     uint16_t count16;
 
-    if (cmd == 0xc020660b) { /* FS_IOC_FIEMAP */
-        if (get_bytes(t, &count, arg + 24, 4))
-            return 0;
-        return count <= 65536 ? 56UL * count : 0;
+    if (cmd == FS_IOC_FIEMAP) {
+        memcpy(&count, head + offsetof(struct fiemap, fm_extent_count),
+               sizeof count);
+        return (size_t) count * sizeof(struct fiemap_extent);
     }
     if (cmd == FIDEDUPERANGE) {
-        if (get_bytes(t, &count16, arg + 16, 2))
-            return 0;
-        return count16 <= 128 ? 32UL * count16 : 0;
+        memcpy(&count16, head + offsetof(struct file_dedupe_range, dest_count),
+               sizeof count16);
+        return (size_t) count16 * sizeof(struct file_dedupe_range_info);
     }
     return 0;
 }
 
+/* More than any sensible program asks for at once. */
+#define TAIL_MAX (16UL << 20)
+
+/* Descriptors inside a structure. */
+static bool names_hidden(uint32_t cmd, const uint8_t *head)
+{
+    int32_t fd;
+
+    if (cmd != LOOP_CONFIGURE_CMD && cmd != FICLONERANGE)
+        return false;
+    memcpy(&fd, head, sizeof fd);
+    return fd_hidden((uint64_t) fd);
+}
+
 static int64_t ioctl_struct(thread_t *t, const uint64_t *a, const request_t *r)
 {
-    uint8_t stack[512] __attribute__((aligned(16))), *buf = stack;
+    uint8_t head[512] __attribute__((aligned(16))) = {0}, *buf = head;
     uint32_t cmd = (uint32_t) a[1];
-    size_t size = r->size + tail_size(t, cmd, a[2]);
+    size_t size = r->size, tail;
     int64_t ret;
 
-    if (size > sizeof stack && !(buf = malloc(size)))
-        return -ENOMEM;
     /* Also for output: what the kernel leaves alone stays as it was. */
-    if (get_bytes(t, buf, a[2], size)) {
-        ret = host_call(SYS_ioctl, a[0], cmd, bad_pointer(a[2], size), 0, 0, 0);
-    } else {
-        ret = host_call(SYS_ioctl, a[0], cmd, P(buf), 0, 0, 0);
-        if (r->dir != IN && ret >= 0 && put_bytes(t, a[2], buf, size))
-            ret = -EFAULT;
+    if (get_bytes(t, head, a[2], size))
+        return host_call(SYS_ioctl, a[0], cmd, bad_pointer(a[2], size), 0, 0,
+                         0);
+    if (names_hidden(cmd, head))
+        return -EBADF;
+    tail = tail_size(cmd, head);
+    if (tail > TAIL_MAX)
+        return -EINVAL;
+    if (tail) {
+        buf = malloc(size + tail);
+        if (!buf)
+            return -ENOMEM;
+        memcpy(buf, head, size);
+        if (get_bytes(t, buf + size, a[2] + size, tail)) {
+            free(buf);
+            return -EFAULT;
+        }
+        size += tail;
     }
-    if (buf != stack)
+    ret = host_call(SYS_ioctl, a[0], cmd, P(buf), 0, 0, 0);
+    if (r->dir != IN && ret >= 0 && put_bytes(t, a[2], buf, size))
+        ret = -EFAULT;
+    if (buf != head)
         free(buf);
     return ret;
 }
@@ -360,10 +423,9 @@ int64_t sys_ioctl(thread_t *t, const uint64_t *a)
         break;
     }
     if (!lookup(cmd, &r)) {
+        r = (request_t){cmd, REFUSED, 0};
         if (is_ifreq(cmd))
             r = (request_t){cmd, INOUT, IFREQ};
-        else if (!decode(cmd, &r))
-            r.dir = REFUSED;
     }
     if (r.dir == VALUE)
         return host_call(SYS_ioctl, a[0], cmd, a[2], 0, 0, 0);

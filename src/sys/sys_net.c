@@ -79,14 +79,42 @@ int64_t sys_getpeername(thread_t *t, const uint64_t *a)
     return address_call(t, SYS_getpeername, a, 0);
 }
 
-/* Options whose value holds addresses of the guest. */
+/* Levels whose options are given memory by address. */
+#define LEVEL_RDS   276
+#define LEVEL_XDP   283
+#define LEVEL_MPTCP 284
+#define LEVEL_SCTP  132
+
+/* Options whose value holds addresses of the guest, which the kernel would
+ * take for elfuse's. */
 static bool option_refused(int level, int name)
 {
-    if (level == IPPROTO_TCP && name == 35 /* TCP_ZEROCOPY_RECEIVE */)
+    switch (level) {
+    case LEVEL_RDS:
+    case LEVEL_XDP:
+    case LEVEL_MPTCP:
         return true;
-    /* IPT_SO_* and their like: counters are written behind a pointer. */
-    return (level == IPPROTO_IP || level == IPPROTO_IPV6) && name >= 64 &&
-           name < 128;
+    case LEVEL_SCTP:
+        return name == 111; /* SCTP_SOCKOPT_CONNECTX3 */
+    case SOL_PACKET:
+        return name == 22; /* PACKET_FANOUT_DATA */
+    case IPPROTO_TCP:
+        return name == 35; /* TCP_ZEROCOPY_RECEIVE */
+    case IPPROTO_IP:
+    case IPPROTO_IPV6:
+        /* IPT_SO_* and their like: counters are written behind a pointer. */
+        return name >= 64 && name < 128;
+    default:
+        return false;
+    }
+}
+
+/* Answers whose size the kernel takes from somewhere else than the length. */
+static bool answer_unbounded(int level, int name)
+{
+    return (level == SOL_SOCKET && name == SO_ATTACH_FILTER) ||
+           ((level == IPPROTO_IP || level == IPPROTO_IPV6) &&
+            (name == 41 /* IP_MSFILTER */ || name == MCAST_MSFILTER));
 }
 
 static int64_t attach_filter(thread_t *t, const uint64_t *a)
@@ -163,7 +191,8 @@ int64_t sys_getsockopt(thread_t *t, const uint64_t *a)
 
     if (fd_hidden(a[0]))
         return -EBADF;
-    if (option_refused((int) a[1], (int) a[2]))
+    if (option_refused((int) a[1], (int) a[2]) ||
+        answer_unbounded((int) a[1], (int) a[2]))
         return -ENOPROTOOPT;
     if (get_struct(t, &room, a[4]))
         return host_call(SYS_getsockopt, a[0], a[1], a[2], P(buf),

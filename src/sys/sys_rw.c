@@ -57,6 +57,16 @@ static enum rw_kind rw_kind(int fd)
     return RW_WHOLE;
 }
 
+/* A message goes whole or not at all. */
+static bool is_message_socket(int fd)
+{
+    int type;
+    socklen_t len = sizeof type;
+
+    return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) &&
+           type != SOCK_STREAM;
+}
+
 static int64_t rw_host(const rw_t *rw, const struct iovec *iov, int nr)
 {
     uint64_t call;
@@ -277,7 +287,10 @@ static int64_t rw_plain(rw_t *rw, uint64_t buf, uint64_t len)
             piece[0].iov_len = len;
             return rw_host(rw, piece, 1);
         }
-        ret = rw_host(rw, piece, span.nr);
+        if (span.bytes < len && rw->write && is_message_socket(rw->fd))
+            ret = -EFAULT;
+        else
+            ret = rw_host(rw, piece, span.nr);
         span_put(&t->cpu, &span);
         return ret;
     }
