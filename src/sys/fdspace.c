@@ -50,7 +50,7 @@ static int inherited_end(int limit)
      * by listing, since descriptors may be above the limit. */
     int end = 3,
         dir = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    char buf[4096];
+    char buf[4096] = "";
     int64_t n;
 
     if (dir < 0) {

@@ -133,8 +133,7 @@ bool procfs_is_text(int fd, uint64_t nlink)
 }
 
 /* Put a read-only file with the text behind the descriptor number fd. */
-static int64_t replace_by_text(thread_t *t, int fd, int flags,
-                               const char *tail)
+static int64_t replace_by_text(thread_t *t, int fd, int flags, const char *tail)
 {
     char link[64];
     int mem, ro;
@@ -257,9 +256,8 @@ bool procfs_path_is_exe(thread_t *t, int dirfd, const char *path)
 {
     char at[PATH_MAX], target[PATH_MAX], next[2 * PATH_MAX];
 
-    if (strlen(path) >= sizeof at)
+    if (snprintf(at, sizeof at, "%s", path) >= (int) sizeof at)
         return false;
-    strcpy(at, path);
     for (int i = 0; i < LINKS_MAX; i++) {
         ssize_t n;
         char *slash;
@@ -270,15 +268,11 @@ bool procfs_path_is_exe(thread_t *t, int dirfd, const char *path)
         if (n < 0)
             return false;
         target[n] = '\0';
-        slash = strrchr(at, '/');
-        if (target[0] == '/' || !slash)
-            strcpy(next, target);
-        else
-            snprintf(next, sizeof next, "%.*s/%s", (int) (slash - at), at,
-                     target);
-        if (strlen(next) >= sizeof at)
+        slash = target[0] == '/' ? NULL : strrchr(at, '/');
+        snprintf(next, sizeof next, "%.*s%s",
+                 slash ? (int) (slash + 1 - at) : 0, at, target);
+        if (snprintf(at, sizeof at, "%s", next) >= (int) sizeof at)
             return false;
-        strcpy(at, next);
     }
     return false;
 }
@@ -295,10 +289,13 @@ static enum number_dir number_dir(const thread_t *t, int fd)
     char name[PATH_MAX + 1];
     const char *tail;
     bool own = false;
+    size_t len;
 
     if (!on_procfs(fd) || !fd_name(fd, name))
         return DIR_OTHER;
-    strcat(name, "/"); /* so that it is below the process for process_tail */
+    len = strlen(name);
+    name[len] = '/'; /* so that it is below the process for process_tail */
+    name[len + 1] = '\0';
     tail = process_tail(t, name, &own);
     if (!tail || !own)
         return DIR_OTHER;

@@ -479,22 +479,20 @@ void strace_exit(thread_t *t, unsigned nr, const sys_entry_t *entry,
 
 void strace_exited(const proc_t *proc, int status)
 {
-    line_t l;
+    line_t l = {.len = 0};
 
     if (!proc->strace)
         return;
-    l.len = 0;
     line_add(&l, "+++ exited with %d +++", status);
     line_write(&l);
 }
 
 void strace_killed(const proc_t *proc, int signal)
 {
-    line_t l;
+    line_t l = {.len = 0};
 
     if (!proc->strace)
         return;
-    l.len = 0;
     line_add(&l, "+++ killed by ");
     add_signal(&l, signal);
     line_add(&l, " +++");

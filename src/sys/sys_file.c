@@ -225,7 +225,7 @@ static void stat_disguise(int fd, struct stat *st)
 
 int64_t sys_fstat(thread_t *t, const uint64_t *a)
 {
-    struct stat st;
+    struct stat st = {.st_ino = 0};
     int64_t ret;
 
     if (fd_hidden(a[0]))
@@ -241,7 +241,7 @@ int64_t sys_fstat(thread_t *t, const uint64_t *a)
 int64_t sys_newfstatat(thread_t *t, const uint64_t *a)
 {
     char path[PATH_MAX];
-    struct stat st;
+    struct stat st = {.st_ino = 0};
     int64_t ret;
     int err;
 
@@ -265,10 +265,11 @@ int64_t sys_newfstatat(thread_t *t, const uint64_t *a)
 int64_t sys_statx(thread_t *t, const uint64_t *a)
 {
     char path[PATH_MAX];
-    struct statx st;
+    struct statx st = {.stx_ino = 0};
     uint64_t host_path = 0;
     int64_t ret;
 
+    path[0] = '\0';
     if (fd_hidden(a[0]))
         return -EBADF;
     if (a[1]) {
@@ -285,7 +286,7 @@ int64_t sys_statx(thread_t *t, const uint64_t *a)
         procfs_path_is_exe(t, (int) a[0], path))
         ret = host_call(SYS_statx, (uint64_t) AT_FDCWD, P(t->proc->exe), 0,
                         a[3], P(&st), 0);
-    if (ret == 0 && (!host_path || path[0] == '\0') &&
+    if (ret == 0 && path[0] == '\0' &&
         procfs_is_text((int) a[0], st.stx_nlink)) {
         st.stx_size = st.stx_blocks = 0;
         st.stx_nlink = 1;

@@ -87,7 +87,7 @@ int64_t sys_msgctl(thread_t *t, const uint64_t *a)
 
 static int64_t sem_all(thread_t *t, const uint64_t *a)
 {
-    struct semid_ds ds;
+    struct semid_ds ds = {.sem_nsems = 0};
     int64_t ret = host_call(SYS_semctl, a[0], 0, IPC_STAT, P(&ds), 0, 0);
     uint16_t *values;
     size_t size;

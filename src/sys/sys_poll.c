@@ -163,7 +163,7 @@ int64_t sys_pselect6(thread_t *t, const uint64_t *a)
         return -EINVAL;
     n = n < SELECT_MAX ? n : SELECT_MAX;
     words = (n + 63) / 64;
-    if (words > 16 && !(sets = malloc(3 * 8 * words)))
+    if (words > 16 && !(sets = malloc(words * 3 * sizeof *sets)))
         return -ENOMEM;
     for (int i = 0; i < 3 && ret == 0; i++) {
         host[i] = a[1 + i] ? P(sets + (size_t) i * words) : 0;

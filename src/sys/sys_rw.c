@@ -212,7 +212,7 @@ static bool rw_data_waits(int fd)
     return poll(&p, 1, 0) == 1 && (p.revents & POLLIN);
 }
 
-static int64_t rw_steps(rw_t *rw, uint64_t total)
+static int64_t rw_run(rw_t *rw, uint64_t total)
 {
     enum rw_kind kind = total > STEP_FIRST ? rw_kind(rw->fd) : RW_WHOLE;
     uint64_t limit = STEP_FIRST, sum = 0, wanted;
@@ -237,15 +237,14 @@ static int64_t rw_steps(rw_t *rw, uint64_t total)
     }
 }
 
-/* All of these pieces, which the caller keeps meanwhile. */
-static int64_t rw_over(rw_t *rw, guest_iovec_t *iov, uint64_t nr,
-                       uint64_t total)
+static int64_t rw_steps(rw_t *rw, guest_iovec_t *iov, uint64_t nr,
+                        uint64_t total)
 {
     int64_t ret;
 
     rw->iov = iov;
     rw->nr = nr;
-    ret = rw_steps(rw, total);
+    ret = rw_run(rw, total);
     rw->iov = NULL;
     return ret;
 }
@@ -261,7 +260,7 @@ static int64_t rw_nothing(rw_t *rw)
 static int64_t rw_plain(rw_t *rw, uint64_t buf, uint64_t len)
 {
     guest_iovec_t one = {buf, len};
-    struct iovec piece[2];
+    struct iovec piece[RW_PIECES];
     span_set_t span;
     int64_t ret;
 
@@ -282,7 +281,8 @@ static int64_t rw_plain(rw_t *rw, uint64_t buf, uint64_t len)
         thread_t *t = rw->t;
 
         if (span_get(t->proc->mm, &t->cpu, buf, len,
-                     rw->write ? SPAN_READ : SPAN_WRITE, piece, 2, &span)) {
+                     rw->write ? SPAN_READ : SPAN_WRITE, piece, RW_PIECES,
+                     &span)) {
             piece[0].iov_base = (void *) (uintptr_t) bad_pointer(buf, len);
             piece[0].iov_len = len;
             return rw_host(rw, piece, 1);
@@ -294,7 +294,7 @@ static int64_t rw_plain(rw_t *rw, uint64_t buf, uint64_t len)
         span_put(&t->cpu, &span);
         return ret;
     }
-    return rw_over(rw, &one, 1, one.len);
+    return rw_steps(rw, &one, 1, one.len);
 }
 
 int64_t sys_read(thread_t *t, const uint64_t *a)
@@ -350,7 +350,7 @@ static int64_t rw_vector(rw_t *rw, const uint64_t *a)
         total += iov[i].len;
     if (total == 0)
         return rw_nothing(rw);
-    return rw_over(rw, iov, (uint64_t) n, total);
+    return rw_steps(rw, iov, (uint64_t) n, total);
 }
 
 int64_t sys_readv(thread_t *t, const uint64_t *a)

@@ -8,39 +8,41 @@
 
 /* clang-format off */
 #define V(kind_, ref_, show_, size_) \
-    {.kind = ARG_##kind_, .ref = ref_, .show = SHOW_##show_, .size = size_}
-#define INT          V(INT, NO_REF, DEC, 0)
-#define LEN          V(INT, NO_REF, UDEC, 0)
-#define HEX          V(INT, NO_REF, HEX, 0)
-#define OCT          V(INT, NO_REF, OCT, 0)
-#define SHOW(how)    V(INT, NO_REF, how, 0)
-#define FD           V(FD, NO_REF, DEC, 0)
-#define DIRFD        V(FD, NO_REF, AT, 0)
-#define PATH         V(PATH, NO_REF, DEFAULT, 0)
-#define PATH_AT(d)   V(PATH, d, DEFAULT, 0)
-#define STR          V(STR, NO_REF, DEFAULT, 0)
-#define IN(n)        V(IN, NO_REF, DEFAULT, n)
-#define OUT(n)       V(OUT, NO_REF, DEFAULT, n)
-#define INOUT(n)     V(INOUT, NO_REF, DEFAULT, n)
-#define IN_(n, how)  V(IN, NO_REF, how, n)
-#define OUT_(n, how) V(OUT, NO_REF, how, n)
-#define IN_SZ(n)     V(IN_SIZED, NO_REF, DEFAULT, n)
-#define IN_BUF(l, n)  V(IN_BUF, l, DEFAULT, n)
-#define OUT_BUF(l, n) V(OUT_BUF, l, DEFAULT, n)
-#define OUT_VAR(l, n) V(OUT_VAR, l, DEFAULT, n)
-#define IN_ARR(c, n)  V(IN_ARR, c, DEFAULT, n)
-#define OUT_ARR(c, n) V(OUT_ARR, c, DEFAULT, n)
-#define GUEST        V(GUEST, NO_REF, HEX, 0)
-#define GUEST_(how)  V(GUEST, NO_REF, how, 0)
-#define GUEST_BUF(l) V(GUEST_OUT, l, DEFAULT, 0)
-#define GUEST_IN(l)  V(GUEST_IN, l, DEFAULT, 0)
-#define TS_IN        V(IN, NO_REF, TIMESPEC, 16)
-#define TS_OUT       V(OUT, NO_REF, TIMESPEC, 16)
-#define PASS(name_, ...)    {.name = name_, .arg = {__VA_ARGS__}}
-#define PASS0(name_)        {.name = name_}
-#define OWN(name_, fn_, ...) {.name = name_, .fn = sys_##fn_, .arg = {__VA_ARGS__}}
-#define OWN0(name_, fn_)    {.name = name_, .fn = sys_##fn_}
-#define NO(name_)           {.name = name_, .fn = sys_enosys}
+    {.kind = (kind_), .ref = (ref_), .show = (show_), .size = (size_)}
+#define VALUE(how)   V(ARG_INT, NO_REF, how, 0)
+#define INT          VALUE(SHOW_DEC)
+#define LEN          VALUE(SHOW_UDEC)
+#define HEX          VALUE(SHOW_HEX)
+#define OCT          VALUE(SHOW_OCT)
+#define SHOW(how)    VALUE(SHOW_##how)
+#define FD           V(ARG_FD, NO_REF, SHOW_DEC, 0)
+#define DIRFD        V(ARG_FD, NO_REF, SHOW_AT, 0)
+#define PATH         V(ARG_PATH, NO_REF, SHOW_DEFAULT, 0)
+#define PATH_AT(d)   V(ARG_PATH, d, SHOW_DEFAULT, 0)
+#define STR          V(ARG_STR, NO_REF, SHOW_DEFAULT, 0)
+#define IN_(n, how)  V(ARG_IN, NO_REF, SHOW_##how, n)
+#define OUT_(n, how) V(ARG_OUT, NO_REF, SHOW_##how, n)
+#define IN(n)        V(ARG_IN, NO_REF, SHOW_DEFAULT, n)
+#define OUT(n)       V(ARG_OUT, NO_REF, SHOW_DEFAULT, n)
+#define INOUT(n)     V(ARG_INOUT, NO_REF, SHOW_DEFAULT, n)
+#define IN_SZ(n)     V(ARG_IN_SIZED, NO_REF, SHOW_DEFAULT, n)
+#define IN_BUF(l, n)  V(ARG_IN_BUF, l, SHOW_DEFAULT, n)
+#define OUT_BUF(l, n) V(ARG_OUT_BUF, l, SHOW_DEFAULT, n)
+#define OUT_VAR(l, n) V(ARG_OUT_VAR, l, SHOW_DEFAULT, n)
+#define IN_ARR(c, n)  V(ARG_IN_ARR, c, SHOW_DEFAULT, n)
+#define OUT_ARR(c, n) V(ARG_OUT_ARR, c, SHOW_DEFAULT, n)
+#define SOCKADDR(l)  V(ARG_IN_BUF, l, SHOW_SOCKADDR, SOCKADDR_MAX)
+#define GUEST        V(ARG_GUEST, NO_REF, SHOW_HEX, 0)
+#define GUEST_(how)  V(ARG_GUEST, NO_REF, SHOW_##how, 0)
+#define GUEST_BUF(l) V(ARG_GUEST_OUT, l, SHOW_DEFAULT, 0)
+#define GUEST_IN(l)  V(ARG_GUEST_IN, l, SHOW_DEFAULT, 0)
+#define TS_IN        IN_(16, TIMESPEC)
+#define TS_OUT       OUT_(16, TIMESPEC)
+#define PASS(name_, ...)    {.name = (name_), .arg = {__VA_ARGS__}}
+#define PASS0(name_)        {.name = (name_)}
+#define OWN(name_, fn_, ...) {.name = (name_), .fn = sys_##fn_, .arg = {__VA_ARGS__}}
+#define OWN0(name_, fn_)    {.name = (name_), .fn = sys_##fn_}
+#define NO(name_)           {.name = (name_), .fn = sys_enosys}
 
 #define XATTR_MAX 65536
 #define SOCKADDR_MAX 128
@@ -259,10 +261,10 @@ const sys_entry_t sys_table[SYS_MAX] = {
     [197] = NO("shmdt"),
     [198] = PASS("socket", SHOW(AF), SHOW(SOCK), INT),
     [199] = PASS("socketpair", SHOW(AF), SHOW(SOCK), INT, OUT_(8, FDPAIR)),
-    [200] = PASS("bind", FD, V(IN_BUF, 2, SOCKADDR, SOCKADDR_MAX), LEN),
+    [200] = PASS("bind", FD, SOCKADDR(2), LEN),
     [201] = PASS("listen", FD, INT),
     [202] = OWN("accept", accept, FD, GUEST, GUEST),
-    [203] = PASS("connect", FD, V(IN_BUF, 2, SOCKADDR, SOCKADDR_MAX), LEN),
+    [203] = PASS("connect", FD, SOCKADDR(2), LEN),
     [204] = OWN("getsockname", getsockname, FD, GUEST, GUEST),
     [205] = OWN("getpeername", getpeername, FD, GUEST, GUEST),
     [206] = OWN("sendto", sendto, FD, GUEST_IN(2), LEN, HEX, GUEST, LEN),
