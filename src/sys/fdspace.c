@@ -12,6 +12,9 @@
 
 /* The kernel's default for /proc/sys/fs/nr_open. */
 #define NR_OPEN_DEFAULT 1048576
+/* Not higher without need: the kernel's table of descriptors is as long as the
+ * highest number, and is copied by fork. */
+#define LOW_MAX 65536
 
 #define OWNERS 16
 
@@ -75,16 +78,16 @@ static int inherited_end(int limit)
 }
 
 /*
- * Where elfuse's numbers begin for a soft limit. They need the hard limit to
- * reach that far; without the privilege to raise it, or where no number is
- * higher, they take the top of what there is: then the guest could ask for one
- * of them by number, and fdspace_make_room() moves it.
+ * Where elfuse's numbers begin for a soft limit: at the limit, if it is not
+ * very high. They need the hard limit to reach that far; without the privilege
+ * to raise it they take the top of what there is. Where they are within the
+ * guest's numbers it could ask for one of them, and fdspace_make_room() moves
+ * it.
  */
 static int choose_low(const struct rlimit *limit, int floor)
 {
     int max = nr_open();
-    uint64_t low =
-        limit->rlim_cur > (uint64_t) max ? (uint64_t) max : limit->rlim_cur;
+    uint64_t low = limit->rlim_cur < LOW_MAX ? limit->rlim_cur : LOW_MAX;
     struct rlimit raised = *limit;
 
     if (low < (uint64_t) floor)
@@ -288,7 +291,7 @@ int fdspace_set_limit(struct proc *proc, const struct rlimit *limit,
     if (setrlimit(RLIMIT_NOFILE, limit))
         return -errno;
     space.limit = *limit;
-    if (limit->rlim_cur > (uint64_t) fdspace_low)
+    if (limit->rlim_cur > (uint64_t) fdspace_low && fdspace_low < LOW_MAX)
         relocate(limit);
     return 0;
 }
