@@ -28,11 +28,19 @@ FORMATTER = ("clang-format-14", "clang-format")
 
 
 def sources():
-    """Files under version control, or about to be."""
-    listed = command.run(["git", "ls-files", "-co", "--exclude-standard"])
-    if listed.status != 0:
-        raise RuntimeError("git ls-files: " + listed.out)
-    return sorted(p for p in set(listed.out.split("\n")) if os.path.isfile(p))
+    """Files under version control, or about to be; in a copy without git, all
+    but what was built."""
+    listed = command.run(["git", "ls-files", "-co", "--exclude-standard"]) \
+        if shutil.which("git") else None
+    if listed and listed.status == 0:
+        return sorted(p for p in set(listed.out.split("\n"))
+                      if os.path.isfile(p))
+    found = []
+    for folder, folders, names in os.walk("."):
+        folders[:] = [f for f in folders
+                      if os.path.join(folder, f) not in ("./build", "./.git")]
+        found += [os.path.join(folder, name)[2:] for name in names]
+    return sorted(found)
 
 
 def of_type(paths, suffixes, interpreter):
