@@ -95,7 +95,7 @@ static int64_t sem_all(thread_t *t, const uint64_t *a)
     if (ret < 0)
         return ret;
     size = ds.sem_nsems * sizeof *values;
-    values = malloc(size);
+    values = malloc(size + 1);
     if (!values)
         return -ENOMEM;
     if (a[2] == SETALL && get_bytes(t, values, a[3], size))

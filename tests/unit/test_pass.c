@@ -38,6 +38,8 @@ int span_get(struct mm *mm, struct mm_cpu *cpu, uint64_t addr, size_t len,
              enum span_access access, struct iovec *iov, int max,
              span_set_t *set)
 {
+    if (!iov)
+        abort();
     *set = (span_set_t){.slot = 1, .iov = iov};
     for (; set->bytes < len; addr++) {
         uint8_t *host = host_of(addr);
