@@ -294,8 +294,9 @@ static void paths_are_copied(void **state)
 {
     static const sys_entry_t e = {"e", NULL, {ARG(ARG_PATH, 7, 0)}};
 
-    memcpy(near_pages + 2 * PAGE - 2, "/a", 2);
-    memcpy(far_page, "bc", 3);
+    near_pages[2 * PAGE - 2] = '/';
+    near_pages[2 * PAGE - 1] = 'a';
+    far_page[0] = 'b'; /* and the rest is zero */
     answer = 3;
     assert_int_equal(pass(&e, BASE + 2 * PAGE - 2, 0, 0), 3);
     assert_int_equal(spans_made, 0);
