@@ -48,7 +48,7 @@ struct hv_vcpu {
     hv_vm_t *vm;
     struct kvm_run *run;
     const int *fd; /* in vm->vcpu_fd: descriptors can be moved */
-    int tid; /* host thread it belongs to */
+    int tid;       /* host thread it belongs to */
     unsigned id;
     /*
      * Set by hv_vcpu_kick(), taken back by the vCPU's thread at a doorbell,
