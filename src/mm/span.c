@@ -17,11 +17,7 @@
  * all the time, or broken. */
 #define TRIES 1000
 
-/* Linux's untagged_addr: sign extension from bit 55. */
-static uint64_t untag(uint64_t addr)
-{
-    return (uint64_t) ((int64_t) (addr << 8) >> 8);
-}
+bool span_tags;
 
 static int slot_register(struct mm_cpu *cpu, uint64_t start, uint64_t end)
 {
@@ -177,7 +173,7 @@ int span_get(struct mm *mm, struct mm_cpu *cpu, uint64_t addr, size_t len,
     *set = (span_set_t){.slot = -1, .iov = iov};
     if (!len)
         return 0;
-    addr = untag(addr);
+    addr = span_untag(addr);
     if (addr >= mm->task_size)
         return -EFAULT;
     end = len < mm->task_size - addr ? addr + len : mm->task_size;

@@ -52,8 +52,18 @@ typedef struct span_set {
  * of ten bytes into an untouched gigabyte does not prepare a gigabyte: to go
  * on, use what was given and ask for the rest. Returns 0, or -EFAULT when len
  * is not 0 and not even the first byte is accessible. On -EFAULT nothing is
- * registered. addr may carry a tag in its top byte.
+ * registered. addr may carry a tag in its top byte if span_tags says so.
  */
+/* May addresses in system calls carry a tag? As on Linux, not before
+ * prctl(PR_SET_TAGGED_ADDR_CTRL); memory calls ignore tags in any case. */
+extern bool span_tags;
+
+/* Linux's untagged_addr, as access_ok() uses it: sign extension from bit 55. */
+static inline uint64_t span_untag(uint64_t addr)
+{
+    return span_tags ? (uint64_t) ((int64_t) (addr << 8) >> 8) : addr;
+}
+
 int span_get(struct mm *mm, struct mm_cpu *cpu, uint64_t addr, size_t len,
              enum span_access access, struct iovec *iov, int max,
              span_set_t *set);

@@ -40,6 +40,8 @@
 #define FSC_PERMISSION 0x0c
 #define FSC_EXTERNAL   0x10
 #define FSC_ALIGNMENT  0x21
+#define FSC_LOCKDOWN   0x34
+#define FSC_EXCLUSIVE  0x35
 
 /* ELFUSE_TRACE_EXITS: a line for each exit. */
 static bool trace_exits;
@@ -146,6 +148,9 @@ static void abort_exit(thread_t *thread, enum mm_access access)
     default:
         if (fsc == FSC_ALIGNMENT)
             force_signal(thread, SIGBUS, BUS_ADRALN, far);
+        /* Device memory that the guest has mapped: exclusives, lockdown. */
+        if (fsc == FSC_LOCKDOWN || fsc == FSC_EXCLUSIVE)
+            force_signal(thread, SIGBUS, BUS_OBJERR, far);
         elfuse_panic("abort with fault status 0x%llx at 0x%llx, pc 0x%llx",
                      (unsigned long long) fsc, (unsigned long long) far,
                      (unsigned long long) thread->frame->elr);

@@ -73,13 +73,18 @@ static inline int put_bytes(thread_t *t, uint64_t to, const void *from,
  */
 int path_get(thread_t *t, int dirfd, uint64_t guest, char *buf);
 int path_resolve(thread_t *t, int dirfd, char *path);
+/* The same, with *path as the host is to be given it: a path that the guest
+ * cannot read is one that the host cannot read either, and no error here, so
+ * that the host finds the other errors first. */
+int path_get_host(thread_t *t, int dirfd, uint64_t guest, char *buf,
+                  uint64_t *host);
 
 /* False for a range that reaches past user space: some calls look at that (the
  * kernel's access_ok) before they look at anything else. */
 static inline bool user_range(uint64_t guest, uint64_t len)
 {
     const uint64_t top = 1UL << 48;
-    uint64_t addr = guest & 0x00ffffffffffffffUL;
+    uint64_t addr = span_untag(guest);
 
     return len <= top && addr <= top - len;
 }
@@ -105,8 +110,12 @@ typedef struct guest_iovec {
 #define RW_COUNT_MAX 0x7ffff000UL
 
 /* Copy in and check an iovec: count of elements or -errno, lengths clamped so
- * that the sum is at most RW_COUNT_MAX. `iov` has IOV_COUNT_MAX elements. */
+ * that the sum is at most RW_COUNT_MAX. `iov` has IOV_COUNT_MAX elements. Of
+ * the count, Linux takes 32 bits. */
 int64_t iovec_get(thread_t *t, uint64_t guest, uint64_t count,
                   guest_iovec_t *iov);
+/* The same for buffers of the calling process: all must be user addresses. */
+int64_t iovec_import(thread_t *t, uint64_t guest, uint64_t count,
+                     guest_iovec_t *iov);
 
 #endif

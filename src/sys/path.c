@@ -21,11 +21,25 @@ int path_get(thread_t *t, int dirfd, uint64_t guest, char *buf)
     return path_resolve(t, dirfd, buf);
 }
 
+int path_get_host(thread_t *t, int dirfd, uint64_t guest, char *buf,
+                  uint64_t *host)
+{
+    int err = path_get(t, dirfd, guest, buf);
+
+    *host = P(buf);
+    if (err != -EFAULT)
+        return err;
+    *host = bad_pointer(guest, 1);
+    buf[0] = '\0';
+    return 0;
+}
+
 int64_t iovec_get(thread_t *t, uint64_t guest, uint64_t count,
                   guest_iovec_t *iov)
 {
     uint64_t total = 0;
 
+    count = (uint32_t) count;
     if (count > IOV_COUNT_MAX)
         return -EINVAL;
     if (count == 0)
@@ -44,4 +58,15 @@ int64_t iovec_get(thread_t *t, uint64_t guest, uint64_t count,
         total += iov[i].len;
     }
     return (int64_t) count;
+}
+
+int64_t iovec_import(thread_t *t, uint64_t guest, uint64_t count,
+                     guest_iovec_t *iov)
+{
+    int64_t n = iovec_get(t, guest, count, iov);
+
+    for (int64_t i = 0; i < n; i++)
+        if (!user_range(iov[i].base, iov[i].len))
+            return -EFAULT;
+    return n;
 }

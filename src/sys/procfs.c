@@ -74,14 +74,26 @@ static bool fd_name(int fd, char name[PATH_MAX])
     return true;
 }
 
+/* A thread of elfuse: the guest's, or one that the guest does not know. */
+static bool is_own_task(const thread_t *t, long pid)
+{
+    char name[40];
+
+    if (pid == t->proc->pid || pid == t->tid)
+        return true;
+    snprintf(name, sizeof name, "self/task/%ld", pid);
+    return faccessat(proc_dir, name, F_OK, 0) == 0;
+}
+
 /*
  * The part of a procfs name behind the directory of a process: "maps" of
  * "/proc/7/maps" or "/proc/7/task/8/maps". *own says whether it is ours. NULL:
- * not below a process.
+ * not below a process. What stands before the last such directory is where the
+ * guest may have mounted it.
  */
 static const char *process_tail(const thread_t *t, const char *name, bool *own)
 {
-    const char *p = name;
+    const char *p = name, *tail = NULL;
 
     while ((p = strchr(p, '/'))) {
         char *end;
@@ -89,37 +101,51 @@ static const char *process_tail(const thread_t *t, const char *name, bool *own)
 
         if (end == p || *end != '/' || !isdigit((unsigned char) *p))
             continue;
-        *own = pid == t->proc->pid || pid == t->tid;
-        p = end + 1;
-        if (strncmp(p, "task/", 5) == 0) {
-            strtol(p + 5, &end, 10);
-            if (*end == '/')
-                return end + 1;
-        }
-        return p;
+        *own = is_own_task(t, pid);
+        p = end;
+        tail = end + 1;
     }
-    return NULL;
+    return tail;
+}
+
+static bool is_denied(const char *tail)
+{
+    for (size_t i = 0; i < sizeof denied / sizeof *denied; i++) {
+        size_t n = strlen(denied[i]);
+
+        if (strncmp(tail, denied[i], n) == 0 &&
+            (tail[n] == '\0' || tail[n] == '/'))
+            return true;
+    }
+    return false;
 }
 
 static enum own_file classify(const thread_t *t, const char *name,
                               const char **tail)
 {
+    const char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
     bool own = false;
 
     *tail = process_tail(t, name, &own);
-    if (!*tail)
-        return OWN_NONE;
-    /* Another process may be an elfuse. */
-    if (!own)
-        return strcmp(*tail, "mem") == 0 ? OWN_DENIED : OWN_NONE;
-    for (size_t i = 0; i < sizeof denied / sizeof *denied; i++) {
-        size_t n = strlen(denied[i]);
-
-        if (strncmp(*tail, denied[i], n) == 0 &&
-            ((*tail)[n] == '\0' || (*tail)[n] == '/'))
+    if (*tail && own) {
+        if (is_denied(*tail) || is_denied(last))
             return OWN_DENIED;
+        return procfs_has_text(*tail) ? OWN_TEXT : OWN_PASS;
     }
-    return procfs_has_text(*tail) ? OWN_TEXT : OWN_PASS;
+    /* Another process may be an elfuse; a directory of our own may have been
+     * mounted where its number does not show. */
+    if (strcmp(last, "mem") == 0)
+        return OWN_DENIED;
+    return !*tail && is_denied(last) ? OWN_DENIED : OWN_NONE;
+}
+
+/* A single file of procfs mounted somewhere: its name says nothing. */
+static bool is_mounted_file(int fd)
+{
+    struct statx st;
+
+    return statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &st) == 0 &&
+           S_ISREG(st.stx_mode) && (st.stx_attributes & STATX_ATTR_MOUNT_ROOT);
 }
 
 /* What marks a text of ours: all the seals there are. */
@@ -178,7 +204,7 @@ static int64_t opened_on_procfs(thread_t *t, int fd, int flags)
     char name[PATH_MAX];
     const char *tail;
 
-    if (!fd_name(fd, name))
+    if (is_mounted_file(fd) || !fd_name(fd, name))
         return -EACCES; /* it could be anything */
     switch (classify(t, name, &tail)) {
     case OWN_DENIED:

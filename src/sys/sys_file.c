@@ -14,15 +14,16 @@
 int64_t sys_openat(thread_t *t, const uint64_t *a)
 {
     char path[PATH_MAX];
+    uint64_t host_path;
     int64_t fd;
     int err;
 
     if (fd_hidden(a[0]))
         return -EBADF;
-    err = path_get(t, (int) a[0], a[1], path);
+    err = path_get_host(t, (int) a[0], a[1], path, &host_path);
     if (err)
         return err;
-    fd = host_call(SYS_openat, a[0], P(path), a[2], a[3], 0, 0);
+    fd = host_call(SYS_openat, a[0], host_path, a[2], a[3], 0, 0);
     if (fd < 0)
         return fd;
     return procfs_opened(t, (int) fd, (int) a[2], (int) a[0], path);
@@ -32,6 +33,7 @@ int64_t sys_openat2(thread_t *t, const uint64_t *a)
 {
     char path[PATH_MAX];
     uint8_t how[4096] __attribute__((aligned(8)));
+    uint64_t host_path;
     int64_t fd;
     int err;
 
@@ -43,10 +45,10 @@ int64_t sys_openat2(thread_t *t, const uint64_t *a)
         return -E2BIG;
     if (get_bytes(t, how, a[2], a[3]))
         return -EFAULT;
-    err = path_get(t, (int) a[0], a[1], path);
+    err = path_get_host(t, (int) a[0], a[1], path, &host_path);
     if (err)
         return err;
-    fd = host_call(SYS_openat2, a[0], P(path), P(how), a[3], 0, 0);
+    fd = host_call(SYS_openat2, a[0], host_path, P(how), a[3], 0, 0);
     if (fd < 0)
         return fd;
     return procfs_opened(t, (int) fd, *(int *) (void *) how, (int) a[0], path);
@@ -131,7 +133,8 @@ static unsigned fcntl_size(int cmd)
 int64_t sys_fcntl(thread_t *t, const uint64_t *a)
 {
     uint8_t buf[sizeof(struct flock)];
-    unsigned size = fcntl_size((int) a[1]);
+    int cmd = (int) a[1];
+    unsigned size = fcntl_size(cmd);
     int64_t ret;
 
     if (fd_hidden(a[0]))
@@ -142,8 +145,8 @@ int64_t sys_fcntl(thread_t *t, const uint64_t *a)
         return host_call(SYS_fcntl, a[0], a[1], bad_pointer(a[2], size), 0, 0,
                          0);
     ret = host_call(SYS_fcntl, a[0], a[1], P(buf), 0, 0, 0);
-    if (ret >= 0 && a[1] != 6 && a[1] != 7 && a[1] != F_OFD_SETLK &&
-        a[1] != F_OFD_SETLKW && put_bytes(t, a[2], buf, size))
+    if (ret >= 0 && cmd != 6 && cmd != 7 && cmd != F_OFD_SETLK &&
+        cmd != F_OFD_SETLKW && put_bytes(t, a[2], buf, size))
         return -EFAULT;
     return ret;
 }
@@ -159,7 +162,7 @@ static bool may_be_exe(const char *path)
 int64_t sys_readlinkat(thread_t *t, const uint64_t *a)
 {
     char path[PATH_MAX], target[PATH_MAX];
-    uint64_t size = a[3] < sizeof target ? a[3] : sizeof target;
+    uint64_t size = a[3] < sizeof target ? a[3] : sizeof target, host_path;
     int64_t ret;
     int err;
 
@@ -167,11 +170,11 @@ int64_t sys_readlinkat(thread_t *t, const uint64_t *a)
         return -EBADF;
     if ((int) a[3] <= 0)
         return -EINVAL;
-    err = path_get(t, (int) a[0], a[1], path);
+    err = path_get_host(t, (int) a[0], a[1], path, &host_path);
     if (err)
         return err;
-    ret = host_call(SYS_readlinkat, a[0], P(path), P(target), sizeof target, 0,
-                    0);
+    ret = host_call(SYS_readlinkat, a[0], host_path, P(target), sizeof target,
+                    0, 0);
     if (ret < 0)
         return ret;
     if (may_be_exe(path) && procfs_link_is_exe(t, (int) a[0], path) &&
@@ -242,15 +245,16 @@ int64_t sys_newfstatat(thread_t *t, const uint64_t *a)
 {
     char path[PATH_MAX];
     struct stat st = {.st_ino = 0};
+    uint64_t host_path;
     int64_t ret;
     int err;
 
     if (fd_hidden(a[0]))
         return -EBADF;
-    err = path_get(t, (int) a[0], a[1], path);
+    err = path_get_host(t, (int) a[0], a[1], path, &host_path);
     if (err)
         return err;
-    ret = host_call(SYS_newfstatat, a[0], P(path), P(&st), a[3], 0, 0);
+    ret = host_call(SYS_newfstatat, a[0], host_path, P(&st), a[3], 0, 0);
     if (ret == 0 && procfs_is_elfuse(st.st_dev, st.st_ino) && t->proc->exe &&
         procfs_path_is_exe(t, (int) a[0], path))
         ret = host_call(SYS_newfstatat, (uint64_t) AT_FDCWD, P(t->proc->exe),
@@ -273,11 +277,10 @@ int64_t sys_statx(thread_t *t, const uint64_t *a)
     if (fd_hidden(a[0]))
         return -EBADF;
     if (a[1]) {
-        int err = path_get(t, (int) a[0], a[1], path);
+        int err = path_get_host(t, (int) a[0], a[1], path, &host_path);
 
         if (err)
             return err;
-        host_path = P(path);
     }
     ret = host_call(SYS_statx, a[0], host_path, a[2], a[3], P(&st), 0);
     if (ret == 0 && host_path && t->proc->exe &&

@@ -13,8 +13,10 @@ int64_t sys_msgsnd(thread_t *t, const uint64_t *a)
 {
     uint64_t len = a[2];
     uint8_t *buf;
-    int64_t ret;
+    int64_t ret, type;
 
+    if (get_struct(t, &type, a[1]))
+        return -EFAULT;
     if ((int64_t) len < 0 || len > MESSAGE_MAX)
         return -EINVAL;
     buf = malloc(len + 8);
@@ -98,11 +100,11 @@ static int64_t sem_all(thread_t *t, const uint64_t *a)
     values = malloc(size + 1);
     if (!values)
         return -ENOMEM;
-    if (a[2] == SETALL && get_bytes(t, values, a[3], size))
+    if ((int) a[2] == SETALL && get_bytes(t, values, a[3], size))
         ret = -EFAULT;
     else
         ret = host_call(SYS_semctl, a[0], a[1], a[2], P(values), 0, 0);
-    if (ret >= 0 && a[2] == GETALL && put_bytes(t, a[3], values, size))
+    if (ret >= 0 && (int) a[2] == GETALL && put_bytes(t, a[3], values, size))
         ret = -EFAULT;
     free(values);
     return ret;

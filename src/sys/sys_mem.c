@@ -40,9 +40,17 @@ int64_t sys_mlock2(thread_t *t, const uint64_t *a)
     return mm_mlock(t->proc->mm, &t->cpu, a[0], a[1], (int) a[2]);
 }
 
+/* A kernel without protection keys has none of the calls. */
+static bool has_pkeys(void)
+{
+    return host_call(SYS_pkey_free, ~0UL, 0, 0, 0, 0, 0) != -ENOSYS;
+}
+
 /* A CPU without protection keys: only key -1 (none) exists. */
 int64_t sys_pkey_mprotect(thread_t *t, const uint64_t *a)
 {
+    if (!has_pkeys())
+        return -ENOSYS;
     if ((int) a[3] != -1)
         return -EINVAL;
     return mm_mprotect(t->proc->mm, &t->cpu, a[0], a[1], a[2]);
@@ -50,6 +58,8 @@ int64_t sys_pkey_mprotect(thread_t *t, const uint64_t *a)
 
 int64_t sys_pkey_alloc(thread_t *t, const uint64_t *a)
 {
+    if (!has_pkeys())
+        return -ENOSYS;
     if (a[0] || a[1] & ~3UL)
         return -EINVAL;
     return -ENOSPC;
@@ -57,5 +67,5 @@ int64_t sys_pkey_alloc(thread_t *t, const uint64_t *a)
 
 int64_t sys_pkey_free(thread_t *t, const uint64_t *a)
 {
-    return -EINVAL;
+    return has_pkeys() ? -EINVAL : -ENOSYS;
 }

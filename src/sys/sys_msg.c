@@ -105,7 +105,7 @@ static int64_t message_buffers(message_t *m, bool send)
         return -ENOMEM;
     if (m->guest.iovlen > IOV_COUNT_MAX)
         return -EMSGSIZE;
-    m->nr_iov = iovec_get(m->t, m->guest.iov, m->guest.iovlen, m->iov);
+    m->nr_iov = iovec_import(m->t, m->guest.iov, m->guest.iovlen, m->iov);
     if (m->nr_iov < 0)
         return m->nr_iov;
     for (int64_t i = 0; i < m->nr_iov; i++) {
@@ -207,6 +207,16 @@ static int64_t message_begin(message_t *m, thread_t *t, uint64_t guest,
     return ret ? ret : message_control(m, send);
 }
 
+/* An error of ours, unless the descriptor or the flags are worse: the kernel
+ * looks at these first. */
+static int64_t message_error(uint64_t nr, uint64_t fd, uint64_t flags,
+                             int64_t ours)
+{
+    int64_t ret = host_call(nr, fd, bad_pointer(0, 1), flags, 0, 0, 0);
+
+    return ret < 0 && ret != -EFAULT ? ret : ours;
+}
+
 static int64_t message_send(thread_t *t, uint64_t fd, uint64_t guest,
                             uint64_t flags)
 {
@@ -215,6 +225,8 @@ static int64_t message_send(thread_t *t, uint64_t fd, uint64_t guest,
 
     if (ret == 0)
         ret = host_call(SYS_sendmsg, fd, P(&m.host), flags, 0, 0, 0);
+    else
+        ret = message_error(SYS_sendmsg, fd, flags, ret);
     message_end(&m);
     return ret;
 }
@@ -264,6 +276,8 @@ static int64_t message_receive(thread_t *t, uint64_t fd, uint64_t guest,
 
     if (ret == 0)
         ret = host_call(SYS_recvmsg, fd, P(&m.host), flags, 0, 0, 0);
+    else
+        ret = message_error(SYS_recvmsg, fd, flags, ret);
     if (ret >= 0)
         ret = message_report(&m, guest, ret);
     message_end(&m);
@@ -297,6 +311,8 @@ int64_t sys_sendmmsg(thread_t *t, const uint64_t *a)
     if (fd_hidden(a[0]))
         return -EBADF;
     n = n < MESSAGES_MAX ? n : MESSAGES_MAX;
+    if (n == 0)
+        return message_error(SYS_sendmsg, a[0], a[3], 0);
     for (i = 0; i < n; i++) {
         uint64_t guest = a[1] + i * sizeof(guest_mmsghdr_t);
 
@@ -330,6 +346,8 @@ int64_t sys_recvmmsg(thread_t *t, const uint64_t *a)
 
     if (fd_hidden(a[0]))
         return -EBADF;
+    if (a[3] & 0x80000000UL) /* MSG_CMSG_COMPAT */
+        return -EINVAL;
     if (a[4]) {
         if (get_struct(t, &ts, a[4]))
             return -EFAULT;
@@ -340,6 +358,8 @@ int64_t sys_recvmmsg(thread_t *t, const uint64_t *a)
                   : now_ns() + ts.tv_sec * 1000000000 + ts.tv_nsec;
     }
     n = n < MESSAGES_MAX ? n : MESSAGES_MAX;
+    if (n == 0)
+        return message_error(SYS_recvmsg, a[0], flags, 0);
     for (i = 0; i < n; i++) {
         uint64_t guest = a[1] + i * sizeof(guest_mmsghdr_t);
 

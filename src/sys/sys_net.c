@@ -112,9 +112,8 @@ static bool option_refused(int level, int name)
 /* Answers whose size the kernel takes from somewhere else than the length. */
 static bool answer_unbounded(int level, int name)
 {
-    return (level == SOL_SOCKET && name == SO_ATTACH_FILTER) ||
-           ((level == IPPROTO_IP || level == IPPROTO_IPV6) &&
-            (name == 41 /* IP_MSFILTER */ || name == MCAST_MSFILTER));
+    return (level == IPPROTO_IP || level == IPPROTO_IPV6) &&
+           (name == 41 /* IP_MSFILTER */ || name == MCAST_MSFILTER);
 }
 
 static int64_t attach_filter(thread_t *t, const uint64_t *a)
@@ -182,9 +181,35 @@ int64_t sys_setsockopt(thread_t *t, const uint64_t *a)
     return ret;
 }
 
+/* SO_GET_FILTER counts instructions, not bytes. */
+static int64_t get_filter(thread_t *t, const uint64_t *a)
+{
+    struct sock_filter *code;
+    socklen_t len;
+    int64_t ret;
+    int room;
+
+    if (get_struct(t, &room, a[4]))
+        return host_call(SYS_getsockopt, a[0], a[1], a[2], P(&room),
+                         bad_pointer(a[4], 4), 0);
+    code = calloc(BPF_MAXINSNS, sizeof *code);
+    if (!code)
+        return -ENOMEM;
+    len = (socklen_t) room;
+    ret = host_call(SYS_getsockopt, a[0], a[1], a[2], P(code), P(&len), 0);
+    if (ret >= 0 && room > 0 && len <= BPF_MAXINSNS && len &&
+        put_bytes(t, a[3], code, len * sizeof *code))
+        ret = -EFAULT;
+    if (ret >= 0 && put_struct(t, a[4], &len))
+        ret = -EFAULT;
+    free(code);
+    return ret;
+}
+
 int64_t sys_getsockopt(thread_t *t, const uint64_t *a)
 {
-    uint8_t stack[256], *buf = stack;
+    uint8_t stack[256] = {0}, *buf = stack;
+    size_t size = sizeof stack;
     int room;
     socklen_t len;
     int64_t ret;
@@ -194,23 +219,33 @@ int64_t sys_getsockopt(thread_t *t, const uint64_t *a)
     if (option_refused((int) a[1], (int) a[2]) ||
         answer_unbounded((int) a[1], (int) a[2]))
         return -ENOPROTOOPT;
+    if ((int) a[1] == SOL_SOCKET && (int) a[2] == SO_GET_FILTER)
+        return get_filter(t, a);
     if (get_struct(t, &room, a[4]))
         return host_call(SYS_getsockopt, a[0], a[1], a[2], P(buf),
                          bad_pointer(a[4], 4), 0);
     len = (socklen_t) room;
     if (room > 0 && len > OPTION_MAX)
         len = OPTION_MAX;
-    if (room > (int) sizeof stack && !(buf = calloc(1, len)))
-        return -ENOMEM;
+    if (room > (int) sizeof stack) {
+        size = len;
+        if (!(buf = calloc(1, size)))
+            return -ENOMEM;
+    }
     /* Some options are asked by what is in the buffer (TCP_INFO's kin). */
     if (room > 0 && get_bytes(t, buf, a[3], len))
         ret = host_call(SYS_getsockopt, a[0], a[1], a[2],
                         bad_pointer(a[3], len), P(&len), 0);
     else
         ret = host_call(SYS_getsockopt, a[0], a[1], a[2], P(buf), P(&len), 0);
-    if (ret >= 0 &&
-        ((len && put_bytes(t, a[3], buf, len)) || put_struct(t, a[4], &len)))
-        ret = -EFAULT;
+    if (ret >= 0) {
+        /* Some options tell a length beyond the room that they were given. */
+        size_t n = room <= 0 ? 0 : len < (socklen_t) room ? len : (size_t) room;
+
+        n = n < size ? n : size;
+        if ((n && put_bytes(t, a[3], buf, n)) || put_struct(t, a[4], &len))
+            ret = -EFAULT;
+    }
     if (buf != stack)
         free(buf);
     return ret;
@@ -218,6 +253,8 @@ int64_t sys_getsockopt(thread_t *t, const uint64_t *a)
 
 /* Beyond this no datagram goes, and a stream takes it in pieces. */
 #define MESSAGE_MAX (16UL << 20)
+/* MSG_CMSG_COMPAT: an error to sendmsg and recvmsg, nothing to these. */
+#define MSG_COMPAT 0x80000000UL
 
 int64_t sys_sendto(thread_t *t, const uint64_t *a)
 {
@@ -226,22 +263,29 @@ int64_t sys_sendto(thread_t *t, const uint64_t *a)
     address_t addr;
     span_set_t span;
     uint64_t len = a[2] < MESSAGE_MAX ? a[2] : MESSAGE_MAX;
+    uint64_t flags = a[3] & ~MSG_COMPAT;
     int64_t ret;
 
     if (fd_hidden(a[0]))
         return -EBADF;
+    /* The kernel judges in its own order, and sends nothing. */
+    if (!user_range(a[1], a[2]))
+        return host_call(SYS_sendto, a[0], ~0xfffUL, a[2], flags, 0, 0);
     if (a[4]) {
-        if (a[5] > sizeof addr)
-            return -EINVAL;
-        if (a[5] && get_bytes(t, &addr, a[4], a[5]))
-            return -EFAULT;
+        socklen_t n = (socklen_t) a[5];
+
+        if (n > sizeof addr)
+            return host_call(SYS_sendto, a[0], 0, 0, flags, P(&addr), n);
+        if (n && get_bytes(t, &addr, a[4], n))
+            return host_call(SYS_sendto, a[0], 0, 0, flags,
+                             bad_pointer(a[4], 4), n);
         msg.msg_name = &addr;
-        msg.msg_namelen = (socklen_t) a[5];
+        msg.msg_namelen = n;
     }
     if (len == 0 ||
         span_get(t->proc->mm, &t->cpu, a[1], len, SPAN_READ, iov, 16, &span))
         return host_call(SYS_sendto, a[0], len ? bad_pointer(a[1], len) : 0,
-                         len, a[3], P(msg.msg_name), msg.msg_namelen);
+                         len, flags, P(msg.msg_name), msg.msg_namelen);
     msg.msg_iovlen = (size_t) span.nr;
     /* A message goes whole or not at all; of a stream the kernel would send
      * what it can reach, and so do we. */
@@ -255,7 +299,7 @@ int64_t sys_sendto(thread_t *t, const uint64_t *a)
             return -EFAULT;
         }
     }
-    ret = host_call(SYS_sendmsg, a[0], P(&msg), a[3], 0, 0, 0);
+    ret = host_call(SYS_sendmsg, a[0], P(&msg), flags, 0, 0, 0);
     span_put(&t->cpu, &span);
     return ret;
 }
@@ -273,6 +317,8 @@ int64_t sys_recvfrom(thread_t *t, const uint64_t *a)
 
     if (fd_hidden(a[0]))
         return -EBADF;
+    if (!user_range(a[1], len))
+        return host_call(SYS_recvfrom, a[0], ~0xfffUL, len, a[3], 0, 0);
     if (len > limit) {
         getsockopt((int) a[0], SOL_SOCKET, SO_TYPE, &type, &n);
         if (type != SOCK_STREAM || a[3] & MSG_WAITALL)
@@ -292,7 +338,7 @@ int64_t sys_recvfrom(thread_t *t, const uint64_t *a)
     } else {
         msg.msg_iovlen = (size_t) span.nr;
     }
-    ret = host_call(SYS_recvmsg, a[0], P(&msg), a[3], 0, 0, 0);
+    ret = host_call(SYS_recvmsg, a[0], P(&msg), a[3] & ~MSG_COMPAT, 0, 0, 0);
     if (span.slot >= 0)
         span_put(&t->cpu, &span);
     if (ret >= 0 && a[4]) {

@@ -60,16 +60,13 @@ static int64_t get_auxv(thread_t *t, const uint64_t *a)
     return (int64_t) size;
 }
 
-/* Tags are ignored in every address that reaches a call. */
 static int64_t tagged_addr(const uint64_t *a)
 {
-    static uint64_t control;
-
-    if (a[0] == PR_GET_TAGGED_ADDR_CTRL)
-        return a[1] || a[2] || a[3] || a[4] ? -EINVAL : (int64_t) control;
+    if ((int) a[0] == PR_GET_TAGGED_ADDR_CTRL)
+        return a[1] || a[2] || a[3] || a[4] ? -EINVAL : (int64_t) span_tags;
     if (a[1] & ~TAGGED_ADDR_ENABLE || a[2] || a[3] || a[4])
         return -EINVAL;
-    control = a[1];
+    span_tags = a[1] & TAGGED_ADDR_ENABLE;
     return 0;
 }
 

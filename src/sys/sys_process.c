@@ -42,7 +42,7 @@ int64_t sys_get_robust_list(thread_t *t, const uint64_t *a)
 {
     uint64_t size = ROBUST_SIZE;
 
-    if (a[0] && (pid_t) a[0] != t->tid)
+    if ((pid_t) a[0] && (pid_t) a[0] != t->tid)
         return host_call(SYS_kill, a[0], 0, 0, 0, 0, 0) == -ESRCH ? -ESRCH
                                                                   : -EPERM;
     if (put_struct(t, a[2], &size) || put_struct(t, a[1], &self.robust))

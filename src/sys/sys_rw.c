@@ -142,8 +142,13 @@ static int64_t rw_direct(rw_t *rw, uint64_t limit, uint64_t *wanted)
         if (s->bytes < len || nr == RW_PIECES)
             break;
     }
-    if (*wanted == 0)
-        return -EFAULT;
+    if (*wanted == 0) {
+        /* The kernel finds the other errors first, or the end of the file. */
+        piece[0].iov_base = (void *) (uintptr_t) bad_pointer(
+            rw->iov[rw->at].base + rw->done, 1);
+        piece[0].iov_len = *wanted = limit;
+        nr = 1;
+    }
     ret = rw_host(rw, piece, nr);
     while (spans--)
         span_put(&t->cpu, &span[spans]);
@@ -264,19 +269,17 @@ static int64_t rw_plain(rw_t *rw, uint64_t buf, uint64_t len)
     span_set_t span;
     int64_t ret;
 
-    if ((int64_t) len < 0)
-        len = one.len = 0x7fffffffffffffffUL; /* the kernel says EINVAL */
     if (fd_hidden((uint64_t) rw->fd))
         return -EBADF;
-    if (len == 0)
-        return rw_nothing(rw);
     if (len > RW_COUNT_MAX)
         one.len = RW_COUNT_MAX;
-    if (len > STEP_FIRST && !user_range(buf, len)) {
+    if (!user_range(buf, len)) {
         piece[0].iov_base = (void *) (uintptr_t) bad_pointer(buf, len);
         piece[0].iov_len = len;
         return rw_host(rw, piece, 1);
     }
+    if (len == 0)
+        return rw_nothing(rw);
     if (len <= STEP_FIRST) {
         thread_t *t = rw->t;
 
@@ -330,6 +333,27 @@ int64_t sys_pwrite64(thread_t *t, const uint64_t *a)
     return rw_plain(&rw, a[1], a[2]);
 }
 
+/*
+ * The kernel itself is shown a list that is wrong in the same way, and answers
+ * in its own order: the descriptor may be worse.
+ */
+static int64_t rw_bad_vector(rw_t *rw, uint64_t count, int64_t err)
+{
+    /* Two elements: one alone becomes a plain read. */
+    struct iovec bad[2] = {{NULL, 0}, {NULL, 0}};
+    int nr = 2;
+
+    if (err == -EFAULT) {
+        bad[1].iov_base = (void *) ~0xfffUL;
+        bad[1].iov_len = 1;
+    } else if ((uint32_t) count > IOV_COUNT_MAX) {
+        nr = IOV_COUNT_MAX + 1;
+    } else {
+        bad[1].iov_len = ~0UL;
+    }
+    return rw_host(rw, bad, nr);
+}
+
 static int64_t rw_vector(rw_t *rw, const uint64_t *a)
 {
     guest_iovec_t iov[IOV_COUNT_MAX];
@@ -339,13 +363,9 @@ static int64_t rw_vector(rw_t *rw, const uint64_t *a)
     rw->fd = (int) a[0];
     if (fd_hidden(a[0]))
         return -EBADF;
-    n = iovec_get(rw->t, a[1], a[2], iov);
-    if (n < 0) {
-        /* A bad descriptor comes first. */
-        int64_t ret = host_call(SYS_fcntl, a[0], 1 /* F_GETFD */, 0, 0, 0, 0);
-
-        return ret == -EBADF ? ret : n;
-    }
+    n = iovec_import(rw->t, a[1], a[2], iov);
+    if (n < 0)
+        return rw_bad_vector(rw, a[2], n);
     for (int64_t i = 0; i < n; i++)
         total += iov[i].len;
     if (total == 0)
@@ -415,7 +435,7 @@ int64_t sys_vmsplice(thread_t *t, const uint64_t *a)
     int mode;
     rw_t rw = {.t = t};
 
-    if (a[3] & ~0xfUL)
+    if ((uint32_t) a[3] & ~0xfU)
         return -EINVAL;
     if (fd_hidden(a[0]))
         return -EBADF;

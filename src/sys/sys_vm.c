@@ -76,7 +76,7 @@ static int64_t vm_copy(thread_t *t, const uint64_t *a, bool write)
         return -ENOMEM;
     local.iov = iov;
     remote.iov = iov + IOV_COUNT_MAX;
-    ret = iovec_get(t, a[1], a[2], local.iov);
+    ret = iovec_import(t, a[1], a[2], local.iov);
     if (ret >= 0) {
         local.nr = (uint64_t) ret;
         ret = iovec_get(t, a[3], a[4], remote.iov);

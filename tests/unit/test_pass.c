@@ -34,6 +34,8 @@ static uint8_t *host_of(uint64_t addr)
     return page == 2 ? far_page + addr % PAGE : near_pages + (addr - BASE);
 }
 
+bool span_tags;
+
 int span_get(struct mm *mm, struct mm_cpu *cpu, uint64_t addr, size_t len,
              enum span_access access, struct iovec *iov, int max,
              span_set_t *set)

@@ -91,7 +91,11 @@ static void test_addresses(void **state)
 
     fake_vma_set(BASE, BASE + 0x1000, RW, 0);
     fake_vma_set(top - 0x1000, top, RW, 0);
-    /* A tag in the top byte does not matter, anything below it does. */
+    /* A tag in the top byte matters until it is allowed, anything below it
+     * always. */
+    assert_int_equal(prefix(BASE | 0xab00000000000000UL, 8, SPAN_WRITE),
+                     -EFAULT);
+    span_tags = true;
     assert_int_equal(prefix(BASE | 0xab00000000000000UL, 8, SPAN_WRITE), 8);
     assert_int_equal(prefix(BASE | 0x00ab000000000000UL, 8, SPAN_WRITE),
                      -EFAULT);
@@ -101,6 +105,7 @@ static void test_addresses(void **state)
     assert_int_equal(prefix(top - 8, ~0UL, SPAN_WRITE), 8);
     assert_int_equal(prefix(top, 8, SPAN_READ), -EFAULT);
     assert_int_equal(prefix(~0UL, 8, SPAN_READ), -EFAULT);
+    span_tags = false;
 }
 
 /* An untouched gigabyte is prepared a step at a time. */
