@@ -260,6 +260,9 @@ static int64_t remap_to(mm_t *mm, mm_cpu_t *cpu, remap_t *r)
         return -ENOMEM;
     if (r->flags & MREMAP_FIXED)
         freed = mapped_pages(mm, r->new_addr, target);
+    /* The end that will be unmapped; its length may wrap around. */
+    if (tail > mm->task_size || r->addr > mm->task_size - tail)
+        return -EINVAL;
     r->old_len = min_u64(r->old_len, r->new_len);
     err = resize_check(mm, r, freed);
     if (err)

@@ -78,6 +78,24 @@ static void test_paths(void)
           "msgsnd: type first");
 }
 
+/* A length that wraps around: source and target overlap all the same. */
+static void test_remap(void)
+{
+    char *p = map_rw(4 * PAGE);
+
+    p[0] = 'a';
+    fails(sys_mremap(p, -PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+                     p + PAGE),
+          EINVAL, "mremap: old length wraps");
+    is(p[0], 'a', "mremap: source unchanged");
+    fails(sys_mremap(p, -2 * PAGE, PAGE, 0, NULL), EINVAL,
+          "mremap: shrink of a length that wraps");
+    fails(sys_mremap(p, PAGE, -PAGE, MREMAP_MAYMOVE, NULL), ENOMEM,
+          "mremap: growth beyond all");
+    is(p[0], 'a', "mremap: still unchanged");
+    sys_munmap(p, 4 * PAGE);
+}
+
 int main(void)
 {
     char name[] = "/tmp/order-XXXXXX";
@@ -96,5 +114,6 @@ int main(void)
     test_read_write();
     test_sockets();
     test_paths();
+    test_remap();
     return tap_done();
 }
