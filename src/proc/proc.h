@@ -22,8 +22,8 @@ typedef struct proc {
     shim_t shim;
     _Atomic unsigned nr_vcpus; /* ids used up */
     pid_t pid;
-    char *exe;  /* absolute path of the program, as /proc/self/exe shows */
-    int exe_fd; /* O_PATH descriptor of it, hidden from the guest */
+    char *exe;    /* absolute path of the program, as /proc/self/exe shows */
+    int exe_fd;   /* O_PATH descriptor of it, hidden from the guest */
     char *execfn; /* its name as exec would be given it: AT_EXECFN */
     char **argv;
     char **envp;

@@ -99,7 +99,8 @@ CPPCHECK_FALSE = ["ctuuninitvar", "comparePointers",
                   "preprocessorErrorDirective:src/sys/table.c"]
 # Macros of libbsd's and the C library's headers, which it does not read.
 CPPCHECK_MACROS = ["_Noreturn=__attribute__((noreturn))", "__aarch64__=1",
-                   "_GNU_SOURCE=1", "RB_GENERATE_INTERNAL(a,b,c,d,e)="]
+                   "_GNU_SOURCE=1", "RB_GENERATE_INTERNAL(a,b,c,d,e)=",
+                   "LIST_FOREACH(v,h,f)=for(v=first(h);v;v=next(v))"]
 
 
 def cppcheck(report, paths):
