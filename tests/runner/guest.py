@@ -42,6 +42,9 @@ NO_REFERENCE = ("6.12-16k",)
 # Kernels of another release, which the archive may drop.
 OPTIONAL = ("6.12-16k",)
 
+# Programs for calls that elfuse does not serve yet (ENOSYS), and why.
+LATER = {"shm": "SysV shared memory is not served yet: shmat is ENOSYS"}
+
 
 class Run:
     def __init__(self, program, arguments, status, tap):
@@ -124,6 +127,9 @@ def boot(report, configuration, wanted, reference):
         elfuse = here.results(label)
         title = name if label == "elfuse" else "%s-%s" % (name, label)
         for run in wanted:
+            if run.program in LATER:
+                report.skipped("%s/%s" % (title, run.name), LATER[run.program])
+                continue
             judge(report, "%s/%s" % (title, run.name), run,
                   reference and reference(run.name), elfuse(run.name))
     return reference
