@@ -106,6 +106,9 @@ hv_exit_t hv_vcpu_run(hv_vcpu_t *vcpu);
  * so that the frame is valid: an interruption at EL1 parks nothing.
  */
 void hv_vcpu_kick(hv_vcpu_t *vcpu);
+/* The number of the kick's signal is the guest's, too: what happens when one
+ * arrives that is no kick. At first it ends the process. */
+void hv_stray_kick_fatal(bool fatal);
 
 /* After HV_EXIT_NO_PAGE: let EL1 take a synchronous external abort. */
 int hv_vcpu_inject_abort(hv_vcpu_t *vcpu);

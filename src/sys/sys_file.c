@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files and descriptors: the calls that could meet elfuse's own. */
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,22 +60,25 @@ int64_t sys_openat2(thread_t *t, const uint64_t *a)
 int64_t sys_close_range(thread_t *t, const uint64_t *a)
 {
     unsigned first = (unsigned) a[0], last = (unsigned) a[1], low, end;
+    /* The guest's one thread shares its table with no other of the guest's; a
+     * copy would stay with elfuse's threads, and keep pipes open. */
+    unsigned flags = (unsigned) a[2] & ~(unsigned) CLOSE_RANGE_UNSHARE;
     int64_t ret = 0;
 
-    if (first > last || a[2] & ~6UL)
+    if (first > last || (unsigned) a[2] & ~6U)
         return -EINVAL;
     fdspace_range(&low, &end);
     for (unsigned fd = low; fd < end && ret == 0; fd++) {
         if (fd < first || fd > last || !fd_hidden(fd))
             continue;
         if (fd > first)
-            ret = host_call(SYS_close_range, first, fd - 1, a[2], 0, 0, 0);
+            ret = host_call(SYS_close_range, first, fd - 1, flags, 0, 0, 0);
         if (fd == last)
             return ret;
         first = fd + 1;
     }
     if (ret == 0)
-        ret = host_call(SYS_close_range, first, last, a[2], 0, 0, 0);
+        ret = host_call(SYS_close_range, first, last, flags, 0, 0, 0);
     return ret;
 }
 

@@ -111,6 +111,8 @@ int64_t sys_prctl(thread_t *t, const uint64_t *a)
         return tagged_addr(a);
     case GET_AUXV:
         return get_auxv(t, a);
+    case PR_TASK_PERF_EVENTS_DISABLE:
+    case PR_TASK_PERF_EVENTS_ENABLE: /* there are none */
     case PR_GET_SECCOMP:
         return 0;
     default:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The process and its threads, and what would reach into one. */
 #include <linux/kcmp.h>
+#include <sched.h>
 #include <sys/personality.h>
 
 #include "sys/call.h"
@@ -59,6 +60,15 @@ int64_t sys_clone(thread_t *t, const uint64_t *a)
 int64_t sys_execve(thread_t *t, const uint64_t *a)
 {
     return sys_enosys(t, a);
+}
+
+/* With one guest thread nothing of these is shared, so that there is nothing to
+ * do; a table of descriptors would really be copied, for elfuse's threads. */
+int64_t sys_unshare(thread_t *t, const uint64_t *a)
+{
+    const uint64_t none = CLONE_FILES | CLONE_VM | CLONE_SIGHAND | CLONE_THREAD;
+
+    return host_call(SYS_unshare, a[0] & ~none, 0, 0, 0, 0, 0);
 }
 
 /* READ_IMPLIES_EXEC would change elfuse's own mappings. */

@@ -13,8 +13,6 @@
 #include "sys/call.h"
 #include "sys/sigstate.h"
 
-/* mm's fix-up of faulting copies relies on these. */
-#define NEEDED     (SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS))
 #define UNMASKABLE (SIGNAL_BIT(SIGKILL) | SIGNAL_BIT(SIGSTOP))
 #define MIN_STACK  5120UL /* MINSIGSTKSZ of arm64 */
 
@@ -63,7 +61,7 @@ const guest_sigaction_t *signal_action(int sig)
 
 uint64_t signal_host_mask(uint64_t guest)
 {
-    return guest & ~(NEEDED | UNMASKABLE);
+    return guest & ~UNMASKABLE;
 }
 
 bool signal_fatal_by_default(int sig)
@@ -82,8 +80,10 @@ static void signal_apply(int sig, const guest_sigaction_t *act)
     guest_sigaction_t host = {0}, wanted = {0};
 
     host_action(sig, NULL, &host);
-    if (host.handler > 1)
+    if (host.handler > 1) {
+        hv_stray_kick_fatal(act->handler == 0);
         return;
+    }
     wanted.handler = act->handler == 1;
     wanted.flags = act->flags & (SA_NOCLDSTOP | SA_NOCLDWAIT);
     host_action(sig, &wanted, NULL);

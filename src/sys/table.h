@@ -202,6 +202,7 @@ extern const sys_entry_t sys_table[SYS_MAX];
     X(clone)                                      \
     X(execve)                                     \
     X(personality)                                \
+    X(unshare)                                    \
     X(membarrier)                                 \
     X(prctl)                                      \
     X(ptrace)                                     \

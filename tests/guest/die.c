@@ -258,6 +258,14 @@ static void raise_rt(void)
     raise(SIGRTMIN + 3);
 }
 
+/* Each number is the program's, also the last one. */
+static void queue_last(void)
+{
+    union sigval value = {.sival_int = 0};
+
+    sigqueue(getpid(), 64, value);
+}
+
 static void tgkill_self(void)
 {
     syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), SIGUSR1);
@@ -363,6 +371,7 @@ static const struct {
     WAY(raise_kill),
     WAY(raise_term),
     WAY(raise_rt),
+    WAY(queue_last),
     WAY(tgkill_self),
     WAY(pipe_broken),
     WAY(cpu_limit),

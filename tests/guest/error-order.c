@@ -84,9 +84,9 @@ static void test_remap(void)
     char *p = map_rw(4 * PAGE);
 
     p[0] = 'a';
-    fails(sys_mremap(p, -PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
-                     p + PAGE),
-          EINVAL, "mremap: old length wraps");
+    fails(
+        sys_mremap(p, -PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, p + PAGE),
+        EINVAL, "mremap: old length wraps");
     is(p[0], 'a', "mremap: source unchanged");
     fails(sys_mremap(p, -2 * PAGE, PAGE, 0, NULL), EINVAL,
           "mremap: shrink of a length that wraps");

@@ -6,6 +6,8 @@
 #include <linux/filter.h>
 #include <linux/if_tun.h>
 #include <linux/netlink.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
@@ -113,8 +115,63 @@ static void test_tags(void)
     close(fd);
 }
 
+/* Nothing may keep a copy of the table of descriptors. */
+static void test_unshare(void)
+{
+    char c;
+    int p[2];
+
+    need(pipe(p) == 0, "pipe");
+    is(syscall(SYS_close_range, 1000, ~0U, 2 /* UNSHARE */), 0,
+       "close_range with UNSHARE");
+    is(unshare(CLONE_FILES), 0, "unshare(CLONE_FILES)");
+    is(unshare(CLONE_VM | CLONE_SIGHAND | CLONE_THREAD), 0,
+       "unshare of what a single thread does not share");
+    fails(unshare(1), EINVAL, "unshare of what is none");
+    close(p[1]);
+    need(fcntl(p[0], F_SETFL, O_NONBLOCK) == 0, "F_SETFL");
+    is(read(p[0], &c, 1), 0, "the pipe ends with its last writer");
+    close(p[0]);
+}
+
+/* Signals by which elsewhere a fault or a kick would be told. */
+static void test_signals(void)
+{
+    static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGTRAP, 32, 33, 64};
+    union sigval value = {.sival_int = 1};
+    sigset_t all, pending;
+    int n = 0;
+
+    sigfillset(&all);
+    /* The C library keeps 32 and 33 to itself. */
+    ((unsigned long *) &all)[0] = ~0UL;
+    is(syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, 8), 0,
+       "all are blocked");
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        need(sigqueue(getpid(), numbers[i], value) == 0, "sigqueue");
+    is(syscall(SYS_rt_sigpending, &pending, 8), 0, "rt_sigpending");
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        n += ((unsigned long *) &pending)[0] >> (numbers[i] - 1) & 1;
+    is(n, sizeof numbers / sizeof *numbers, "all of them wait");
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct {
+            void *handler;
+            unsigned long flags, restorer, mask;
+        } ignore = {SIG_IGN, 0, 0, 0};
+
+        need(syscall(SYS_rt_sigaction, numbers[i], &ignore, NULL, 8) == 0,
+             "rt_sigaction");
+        need(sigqueue(getpid(), numbers[i], value) == 0, "sigqueue");
+    }
+    memset(&all, 0, sizeof all);
+    is(syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, 8), 0,
+       "ignored ones do nothing");
+}
+
 int main(void)
 {
+    test_signals();
+    test_unshare();
     test_filter();
     test_groups();
     test_upper_half();

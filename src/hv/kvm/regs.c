@@ -26,7 +26,6 @@
 #define SCTLR_I    BIT(12)
 #define SCTLR_DZE  BIT(14)
 #define SCTLR_UCT  BIT(15)
-#define SCTLR_NTWI BIT(16)
 #define SCTLR_NTWE BIT(18)
 #define SCTLR_SPAN BIT(23)
 #define SCTLR_UCI  BIT(26)
@@ -116,11 +115,13 @@ static uint64_t event_stream(uint64_t hz)
     return CNTKCTL_EVNTEN | CNTKCTL_EVNTI(bit);
 }
 
+/* Without nTWI: EL0's WFI comes to the shim. The hypervisor would put the vCPU
+ * to sleep until an interrupt, of which there may be none. */
 static uint64_t sctlr(const hv_caps_t *caps)
 {
     uint64_t value = SCTLR_RES1 | SCTLR_SPAN | SCTLR_M | SCTLR_C | SCTLR_I |
-                     SCTLR_SA | SCTLR_SA0 | SCTLR_DZE | SCTLR_UCT | SCTLR_NTWI |
-                     SCTLR_NTWE | SCTLR_UCI;
+                     SCTLR_SA | SCTLR_SA0 | SCTLR_DZE | SCTLR_UCT | SCTLR_NTWE |
+                     SCTLR_UCI;
 
     return caps->pauth ? value | SCTLR_PAUTH : value;
 }

@@ -26,10 +26,32 @@ static void request_exit(hv_vcpu_t *vcpu)
     *(volatile __u8 *) &vcpu->run->immediate_exit = 1;
 }
 
-static void handle_kick(int signal, siginfo_t *info, void *context)
+static _Atomic bool stray_fatal = true;
+
+void hv_stray_kick_fatal(bool fatal)
 {
-    if (own_vcpu)
-        request_exit(own_vcpu);
+    /* Relaxed: it stands for itself. */
+    atomic_store_explicit(&stray_fatal, fatal, memory_order_relaxed);
+}
+
+/* The default action, taken when the handler returns. */
+static void die_of(int signo)
+{
+    const struct sigaction standard = {.sa_handler = SIG_DFL};
+
+    sigaction(signo, &standard, NULL);
+    syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signo);
+}
+
+/* A kick comes by tgkill from this very process; all else is the guest's. */
+static void handle_kick(int signo, siginfo_t *info, void *context)
+{
+    if (info->si_code == SI_TKILL && info->si_pid == getpid()) {
+        if (own_vcpu)
+            request_exit(own_vcpu);
+    } else if (atomic_load_explicit(&stray_fatal, memory_order_relaxed)) {
+        die_of(signo);
+    }
 }
 
 int kvm__install_kick(void)
