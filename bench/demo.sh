@@ -8,18 +8,38 @@ set -u
 cycle=build/bench/cycle
 reserve=build/bench/reserve
 
-# Runs an applet under elfuse, shows it, and says whether Linux gives the same.
-show() {
-    input=${input:-/dev/null}
-    printf '\n  $ elfuse busybox %s%s\n' "$*" \
-        "$([ "$input" = /dev/null ] || echo " < $input")"
-    elfuse busybox "$@" <"$input" >/tmp/elfuse.out 2>&1
-    status=$?
-    busybox "$@" <"$input" >/tmp/native.out 2>&1
-    native=$?
+# The words of a command as one would type them.
+quoted() {
+    for word; do
+        case $word in
+        '' | *[!A-Za-z0-9_./-]*) printf " '%s'" "$word" ;;
+        *) printf ' %s' "$word" ;;
+        esac
+    done
+}
+
+# Prints the beginning of elfuse's output, or the size of one kept in a file.
+show_output() {
     lines=$(wc -l </tmp/elfuse.out)
-    head -n 8 /tmp/elfuse.out | cut -c 1-74 | sed 's/^/    /'
+    if [ -n "$output" ]; then
+        echo "    ($(wc -c </tmp/elfuse.out) bytes)"
+        cp /tmp/elfuse.out "$output"
+        return
+    fi
+    head -n 8 /tmp/elfuse.out | cut -c 1-76 | sed 's/^/    /'
     [ "$lines" -le 8 ] || echo "    ... $((lines - 8)) more lines"
+}
+
+# show WORD...: runs an applet under elfuse, with $input and into $output if
+# given, shows it, and says whether Linux gives the same.
+show() {
+    printf '\n  $ elfuse busybox%s\n' \
+        "$(quoted "$@")${input:+ < $input}${output:+ > $output}"
+    elfuse busybox "$@" <"${input:-/dev/null}" >/tmp/elfuse.out 2>&1
+    status=$?
+    busybox "$@" <"${input:-/dev/null}" >/tmp/native.out 2>&1
+    native=$?
+    show_output
     if [ $status = $native ] && cmp -s /tmp/elfuse.out /tmp/native.out; then
         echo "@ same yes"
     else
@@ -28,25 +48,29 @@ show() {
             "$(cmp -s /tmp/elfuse.out /tmp/native.out && echo the same ||
                 echo other) output)"
     fi
-    input=
+    input='' output=''
 }
 
 programs() {
     mkdir -p /tmp/demo && cp -r README.md LICENSE src docs /tmp/demo &&
         cd /tmp/demo || exit 1
+    input='' output=''
     show ls -la src
     show sha256sum LICENSE README.md
     show wc -l src/mm/mmap.c src/mm/munmap.c src/mm/span.c
     show grep -rl munmap src
     # shellcheck disable=SC2016 # awk's own
     show awk '{ n += NF } END { print NR, "lines,", n, "words" }' LICENSE
-    input=LICENSE show tr -s ' ' '\n'
-    tr -s ' ' '\n' <LICENSE >words
+    input=LICENSE output=words
+    show tr -cs 'A-Za-z' '\n'
     show sort -u words
-    show tar -c -f all.tar src docs
-    show gzip -f -k all.tar
-    show ls -la all.tar.gz
-    show tar -t -f all.tar
+    output=all.tar
+    show tar -c src docs
+    input=all.tar output=all.tar.gz
+    show gzip -c
+    input=all.tar.gz output=again.tar
+    show gzip -dc
+    show tar -tf again.tar
     cd "$OLDPWD" || exit 1
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# make demo: what elfuse does, in a minute or two, from nothing.
+# make demo: what elfuse does, in a few minutes, from nothing.
 .PHONY: demo
 demo: deps-build deps-vm
-	@echo "Building..."
-	@$(MAKE) --no-print-directory -s all guest-bench
+	@echo "Building elfuse and the demo's programs..."
+	@$(MAKE) --no-print-directory -s -j"$$(nproc)" all guest-bench
 	@bench/demo

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "abi/layout.h"
@@ -34,7 +35,7 @@ static const char help[] =
     "\n"
     "  --strace        print each system call on standard error\n"
     "  --stats         print counters on standard error when PROGRAM ends\n"
-    "  --verbose       tell about system calls that elfuse does not know\n"
+    "  --verbose       tell of unknown system calls and of a fatal fault\n"
     "  --sysroot DIR   accepted for later: the root for absolute paths\n"
     "  --help          print this and exit\n"
     "  --version       print the version and exit\n"
@@ -52,16 +53,17 @@ static const char help[] =
     "  126  PROGRAM was found but cannot be run\n"
     "  127  PROGRAM was not found\n";
 
+/* One write, so that the line stays whole among a program's output. */
 __attribute__((format(printf, 2, 3))) _Noreturn static void
 die(int status, const char *format, ...)
 {
+    char text[PATH_MAX + 512];
     va_list args;
 
-    fputs("elfuse: ", stderr);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    fputc('\n', stderr);
+    dprintf(STDERR_FILENO, "elfuse: %s\n", text);
     exit(status);
 }
 
@@ -177,6 +179,28 @@ static char *path_of(int fd, const char *fallback)
     return real != NULL ? real : strdup(fallback);
 }
 
+/* After lookup_program has set errno. */
+_Noreturn static void die_not_found(const char *name)
+{
+    int error = errno;
+    bool is_path = strchr(name, '/') != NULL;
+    bool missing = error == ENOENT || error == ENOTDIR;
+    const char *hint = "";
+    struct stat st;
+
+    if (*name != '\0' && stat(name, &st) == 0) {
+        if (!is_path && missing)
+            hint = "; to run the one in this folder, put ./ before the name";
+        else if (is_path && error == EACCES && S_ISDIR(st.st_mode))
+            hint = ": it is a folder";
+        else if (is_path && error == EACCES && (st.st_mode & 0111) == 0)
+            hint = ": it is not executable (chmod +x makes it so)";
+    }
+    die(missing ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN, "%s: %s%s", name,
+        error == ENOENT && !is_path ? "not found in PATH" : strerror(error),
+        hint);
+}
+
 /* Find the program, open it and see whether it can be run at all. Returns a
  * descriptor to load it from. */
 static int open_program(proc_t *proc, const char *name)
@@ -184,13 +208,8 @@ static int open_program(proc_t *proc, const char *name)
     char why[ELF_WHY_MAX];
 
     proc->execfn = lookup_program(name, getenv("PATH"));
-    if (proc->execfn == NULL) {
-        int status = errno == ENOENT || errno == ENOTDIR ? STATUS_NOT_FOUND
-                                                         : STATUS_CANNOT_RUN;
-        die(status, "%s: %s", name,
-            errno == ENOENT && strchr(name, '/') == NULL ? "not found in PATH"
-                                                         : strerror(errno));
-    }
+    if (proc->execfn == NULL)
+        die_not_found(name);
     int fd = open(proc->execfn, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         die(STATUS_CANNOT_RUN, "%s: cannot read it: %s", name, strerror(errno));

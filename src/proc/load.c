@@ -141,7 +141,7 @@ static int read_program(loader_t *l, uint64_t task_size, char *why)
     if (l->interp[0] != '\0') {
         snprintf(why, ELF_WHY_MAX,
                  "it is dynamically linked (interpreter %.80s); "
-                 "only static programs can run yet",
+                 "link it with -static",
                  l->interp);
         return -ENOEXEC;
     }

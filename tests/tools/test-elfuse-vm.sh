@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Tests of tools/elfuse-vm with nine boots.
+# Tests of tools/elfuse-vm with ten boots.
 # shellcheck disable=SC2016 # scripts for the machine: it expands them
 # Prints TAP. A shell script stands in for elfuse.
 set -u
@@ -70,7 +70,14 @@ usage_errors() {
     done
     out=$(cd / && vm --native true 2>&1)
     is "in /: status" 125 $?
-    like "--help warns" "*Only for programs you trust*" "$(vm --help)"
+    out=$(vm --help)
+    like "--help warns" "*Only for programs you trust*" "$out"
+    is "--help fits a screen" "" \
+        "$(sed -n '25,$p; 1,24{/.\{81\}/p}' <<<"$out")"
+    for option in $(sed -n 's/^ *add("\(--[a-z-]*\)".*/\1/p' "$tool") --native \
+        --both --icount --verbose --direct --emulate --prepare; do
+        like "--help names $option" "*${option}[ ,]*" "$out"
+    done
     out=$(vm --direct --native -- sh -c 'cat; exit 9' <<<given)
     is "--direct: status" 9 $?
     is "--direct: output" given "$out"
@@ -158,6 +165,9 @@ test_missing() {
     out=$(vm --native -- "$work/elfuse" 2>&1 </dev/null)
     is "program not shared: status" 127 $?
     like "program not shared: message" "elfuse-vm: *--share*" "$out"
+    out=$(vm "$work/elfuse" 2>&1 </dev/null)
+    is "not shared, under elfuse: status" 127 $?
+    like "not shared, under elfuse: message" "*try --share $work" "$out"
 }
 
 test_timeout() {
