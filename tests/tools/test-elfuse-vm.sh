@@ -74,7 +74,7 @@ usage_errors() {
     like "--help warns" "*Only for programs you trust*" "$out"
     is "--help fits a screen" "" \
         "$(sed -n '25,$p; 1,24{/.\{81\}/p}' <<<"$out")"
-    for option in $(sed -n 's/^ *add("\(--[a-z-]*\)".*/\1/p' "$tool") --native \
+    for option in $(sed -n 's/^ *add("\(--[a-z][a-z-]*\)".*/\1/p' "$tool") --native \
         --both --icount --verbose --direct --emulate --prepare; do
         like "--help names $option" "*${option}[ ,]*" "$out"
     done
