@@ -27,16 +27,33 @@ SHORT = ("auxv", "brk", "faults", "file-io", "file-map", "file-map-kinds",
          "die.beyond_file", "die.exec_data", "die.undefined",
          "die.stack_overflow", "die.exit_3")
 
-# name, elfuse-vm's options, shorter?, elfuse's options by label. A kernel with
-# other pages than ours is no reference: there the first boot's is.
+
+def everything(_):
+    return True
+
+
+def one_death_of_a_kind(name):
+    """Every program, but of the many deaths those of SHORT only."""
+    return name in SHORT or not name.startswith("die.")
+
+
+def shorter(name):
+    return name in SHORT
+
+
+# A run of elfuse by its label: its options, and which tests.
+ALL = [("elfuse", "", everything)]
+MOST = [("elfuse", "", one_death_of_a_kind)]
+FEW = [("elfuse", "", shorter)]
+
+# Name, elfuse-vm's options, runs. A kernel with other pages than ours is no
+# reference: there the first boot's native run is.
 CONFIGURATIONS = [
-    ("6.1-max", [], False, [("elfuse", ""), ("36bit", "--ipa-bits 36")]),
-    ("6.1-a72", ["--cpu", "cortex-a72"], False, [("elfuse", "")]),
-    ("6.12-16k", ["--kernel", "6.12-16k"], True, [("elfuse", "")]),
-    ("6.1-pauth", ["--cpu", MAX.replace("pauth=off", "pauth=on")], True,
-     [("elfuse", "")]),
-    ("6.1-sve", ["--cpu", MAX.replace("sve=off", "sve=on")], True,
-     [("elfuse", "")]),
+    ("6.1-max", [], ALL + [("36bit", "--ipa-bits 36", one_death_of_a_kind)]),
+    ("6.1-a72", ["--cpu", "cortex-a72"], MOST),
+    ("6.12-16k", ["--kernel", "6.12-16k"], FEW),
+    ("6.1-pauth", ["--cpu", MAX.replace("pauth=off", "pauth=on")], FEW),
+    ("6.1-sve", ["--cpu", MAX.replace("sve=off", "sve=on")], FEW),
 ]
 NO_REFERENCE = ("6.12-16k",)
 # Kernels of another release, which the archive may drop.
@@ -108,13 +125,18 @@ def judge(report, name, run, native, elfuse):
 
 def boot(report, configuration, wanted, reference):
     """Runs one configuration. Returns what its native runs left."""
-    name, options, _, modes = configuration
+    name, options, modes = configuration
     here = machine.Boot(
         "guest-" + name, [run.job() for run in wanted], options,
         setup="mkdir /tmp/guest\ncp build/guest/* /tmp/guest/", timeout=1800)
-    launched = [(label, "%s %s" % (ELFUSE, args)) for label, args in modes]
+    chosen = {label: [run for run in wanted if filter_of(run.name)]
+              for label, _, filter_of in modes}
+    launched = [(label, "%s %s" % (ELFUSE, args),
+                 {run.name for run in chosen[label]})
+                for label, args, _ in modes]
     if name not in NO_REFERENCE:
-        launched.insert(0, ("native", None))
+        launched.insert(0, ("native", None, {
+            run.name for runs_of in chosen.values() for run in runs_of}))
     trouble = here.run(launched)
     if trouble and here.no_download and name in OPTIONAL:
         report.skipped(name, "no such machine here: " + here.last_line())
@@ -123,10 +145,10 @@ def boot(report, configuration, wanted, reference):
         report.failed(name + "/the machine", trouble)
     if name not in NO_REFERENCE:
         reference = here.results("native")
-    for label, _ in modes:
+    for label, _, _ in modes:
         elfuse = here.results(label)
         title = name if label == "elfuse" else "%s-%s" % (name, label)
-        for run in wanted:
+        for run in chosen[label]:
             if run.program in LATER:
                 report.skipped("%s/%s" % (title, run.name), LATER[run.program])
                 continue
@@ -142,9 +164,7 @@ def run(report):
         return
     reference = None
     for configuration in CONFIGURATIONS:
-        name, _, shorter, _ = configuration
-        wanted = [run for run in runs()
-                  if (run.name in SHORT or not shorter) and
-                  report.wanted("%s/%s" % (name, run.name))]
+        wanted = [run for run in runs() if report.wanted(
+            "%s/%s" % (configuration[0], run.name))]
         if wanted:
             reference = boot(report, configuration, wanted, reference)

@@ -55,14 +55,18 @@ class Boot:
         self.log, self.no_download = "", False
 
     def run(self, modes):
-        """modes: (label, launcher or None for native) pairs. Returns an
-        error text, '' if the machine ran to its end."""
+        """modes: (label, launcher or None for native) pairs, or with a third
+        member, the names of the jobs if not all. Returns an error text, '' if
+        the machine ran to its end."""
         shutil.rmtree(self.folder, ignore_errors=True)
         os.makedirs(self.folder)
-        with open(os.path.join(self.folder, "jobs"), "w",
-                  encoding="utf-8") as out:
-            for job in self.jobs:
-                out.write("%s\t%d\t%s\n" % (job.name, job.seconds, job.line))
+        for label, _, *names in modes:
+            with open(os.path.join(self.folder, "jobs-" + label), "w",
+                      encoding="utf-8") as out:
+                for job in self.jobs:
+                    if not names or job.name in names[0]:
+                        out.write("%s\t%d\t%s\n" % (
+                            job.name, job.seconds, job.line))
         with open(os.path.join(self.folder, "main.sh"), "w",
                   encoding="utf-8") as out:
             out.write(self._script(modes))
@@ -81,11 +85,11 @@ class Boot:
     def _script(self, modes):
         lines = ["set -e", "here=$(pwd)", "export TOP=$here", self.setup,
                  "cp build/elfuse /tmp/elfuse 2>/dev/null || :"]
-        for label, launcher in modes:
-            lines.append("sh tests/runner/batch.sh %s %s/jobs $here/%s/%s "
+        for label, launcher, *_ in modes:
+            lines.append("sh tests/runner/batch.sh %s %s/jobs-%s $here/%s/%s "
                          "%s %s" % (
                              "elfuse" if launcher else "native", self.folder,
-                             self.folder, label, self.template,
+                             label, self.folder, label, self.template,
                              launcher or ""))
         return "\n".join(lines) + "\n"
 
