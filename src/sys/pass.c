@@ -8,11 +8,13 @@
  * side effects, and answers EFAULT itself.
  */
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "sys/call.h"
+#include "sys/procfs_view.h"
 
 /* Pieces of one argument; more than one is bounced through a buffer. */
 #define PASS_PIECES 4
@@ -159,6 +161,19 @@ static uint64_t pointer_string(pass_t *p, uint64_t guest)
     return P(buf);
 }
 
+/* The call changes what /proc/self/exe leads to: then the path becomes that of
+ * the guest's program. */
+static void path_of_exe(pass_t *p, const arg_t *arg, int dirfd, char *path)
+{
+    unsigned flags = arg->size - PATH_CHANGES(0);
+    proc_t *proc = p->t->proc;
+
+    if (flags < SYS_ARGS && (p->a[flags] & AT_SYMLINK_NOFOLLOW))
+        return;
+    if (proc->exe && procfs_path_is_exe(p->t, dirfd, path))
+        snprintf(path, PATH_MAX, "%s", proc->exe);
+}
+
 static int64_t arg_path(pass_t *p, const arg_t *arg, unsigned i)
 {
     int dirfd = arg->ref == NO_REF ? AT_FDCWD : (int) p->a[arg->ref];
@@ -175,6 +190,8 @@ static int64_t arg_path(pass_t *p, const arg_t *arg, unsigned i)
     }
     if (ret)
         return ret;
+    if (arg->size)
+        path_of_exe(p, arg, dirfd, p->path[p->nr_paths]);
     p->host[i] = P(p->path[p->nr_paths++]);
     return 0;
 }

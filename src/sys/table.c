@@ -19,6 +19,7 @@
 #define DIRFD        V(ARG_FD, NO_REF, SHOW_AT, 0)
 #define PATH         V(ARG_PATH, NO_REF, SHOW_DEFAULT, 0)
 #define PATH_AT(d)   V(ARG_PATH, d, SHOW_DEFAULT, 0)
+#define PATH_CHANGED(d, f) V(ARG_PATH, d, SHOW_DEFAULT, PATH_CHANGES(f))
 #define STR          V(ARG_STR, NO_REF, SHOW_DEFAULT, 0)
 #define IN_(n, how)  V(ARG_IN, NO_REF, SHOW_##how, n)
 #define OUT_(n, how) V(ARG_OUT, NO_REF, SHOW_##how, n)
@@ -55,7 +56,7 @@ const sys_entry_t sys_table[SYS_MAX] = {
     [2] = NO("io_submit"),
     [3] = NO("io_cancel"),
     [4] = NO("io_getevents"),
-    [5] = PASS("setxattr", PATH, STR, IN_BUF(3, XATTR_MAX), LEN, HEX),
+    [5] = PASS("setxattr", PATH_CHANGED(NO_REF, NO_REF), STR, IN_BUF(3, XATTR_MAX), LEN, HEX),
     [6] = PASS("lsetxattr", PATH, STR, IN_BUF(3, XATTR_MAX), LEN, HEX),
     [7] = PASS("fsetxattr", FD, STR, IN_BUF(3, XATTR_MAX), LEN, HEX),
     [8] = PASS("getxattr", PATH, STR, OUT_BUF(3, XATTR_MAX), LEN),
@@ -64,7 +65,7 @@ const sys_entry_t sys_table[SYS_MAX] = {
     [11] = PASS("listxattr", PATH, OUT_BUF(2, XATTR_MAX), LEN),
     [12] = PASS("llistxattr", PATH, OUT_BUF(2, XATTR_MAX), LEN),
     [13] = PASS("flistxattr", FD, OUT_BUF(2, XATTR_MAX), LEN),
-    [14] = PASS("removexattr", PATH, STR),
+    [14] = PASS("removexattr", PATH_CHANGED(NO_REF, NO_REF), STR),
     [15] = PASS("lremovexattr", PATH, STR),
     [16] = PASS("fremovexattr", FD, STR),
     [17] = PASS("getcwd", OUT_BUF(1, 4096), LEN),
@@ -104,8 +105,8 @@ const sys_entry_t sys_table[SYS_MAX] = {
     [50] = PASS("fchdir", FD),
     [51] = PASS("chroot", PATH),
     [52] = PASS("fchmod", FD, OCT),
-    [53] = PASS("fchmodat", DIRFD, PATH_AT(0), OCT),
-    [54] = PASS("fchownat", DIRFD, PATH_AT(0), INT, INT,
+    [53] = PASS("fchmodat", DIRFD, PATH_CHANGED(0, NO_REF), OCT),
+    [54] = PASS("fchownat", DIRFD, PATH_CHANGED(0, 4), INT, INT,
                 SHOW(ATFLAGS)),
     [55] = PASS("fchown", FD, INT, INT),
     [56] = OWN("openat", openat, DIRFD, PATH_AT(0), SHOW(OPEN), OCT),
@@ -143,7 +144,7 @@ const sys_entry_t sys_table[SYS_MAX] = {
     [85] = PASS("timerfd_create", SHOW(CLOCK), HEX),
     [86] = PASS("timerfd_settime", FD, HEX, IN(32), OUT(32)),
     [87] = PASS("timerfd_gettime", FD, OUT(32)),
-    [88] = PASS("utimensat", DIRFD, PATH_AT(0), IN(32), SHOW(ATFLAGS)),
+    [88] = PASS("utimensat", DIRFD, PATH_CHANGED(0, 3), IN(32), SHOW(ATFLAGS)),
     [89] = PASS("acct", PATH),
     [90] = PASS("capget", INOUT(8), OUT(24)),
     [91] = PASS("capset", INOUT(8), IN(24)),
@@ -378,7 +379,7 @@ const sys_entry_t sys_table[SYS_MAX] = {
     [449] = NO("futex_waitv"),
     [450] = NO("set_mempolicy_home_node"),
     [451] = PASS("cachestat", FD, IN(16), OUT(40), HEX),
-    [452] = PASS("fchmodat2", DIRFD, PATH_AT(0), OCT, HEX),
+    [452] = PASS("fchmodat2", DIRFD, PATH_CHANGED(0, 3), OCT, HEX),
     [453] = NO("map_shadow_stack"),
     [454] = NO("futex_wake"),
     [455] = NO("futex_wait"),

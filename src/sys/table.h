@@ -78,11 +78,19 @@ enum arg_show {
 };
 
 typedef struct arg {
-    uint8_t kind; /* enum arg_kind */
-    uint8_t ref;  /* index of the argument with the length or directory */
-    uint8_t show; /* enum arg_show */
-    uint32_t size;
+    uint8_t kind;  /* enum arg_kind */
+    uint8_t ref;   /* index of the argument with the length or directory */
+    uint8_t show;  /* enum arg_show */
+    uint32_t size; /* ARG_PATH: 0 or PATH_CHANGES() */
 } arg_t;
+
+/*
+ * A call that changes the file its path leads to: through /proc/self/exe that
+ * has to be the guest's program, not elfuse. size is 1 + the index of the
+ * argument with AT_SYMLINK_NOFOLLOW, or 1 + NO_REF. (Writing and truncating
+ * need nothing: both are being executed, and the host says ETXTBSY.)
+ */
+#define PATH_CHANGES(flags) (1 + (flags))
 
 /* An owned call: the frame's x0-x5; returns a value or -errno. */
 typedef int64_t sys_fn_t(struct thread *t, const uint64_t *a);
