@@ -15,7 +15,7 @@ from runner.programs import difference
 from runner.tap import Tap
 
 ELFUSE = "/tmp/elfuse"
-SECONDS = 180
+SECONDS = 400
 MAX = "max,pauth=off,sve=off,sme=off"
 
 # What the shorter runs keep: what the kernel's pages and the processor matter
