@@ -130,6 +130,11 @@ bool fdspace_is_hidden(int fd)
     return fd >= LOW && fd < LOW + 16;
 }
 
+bool procfs_path_is_exe(thread_t *t, int dirfd, const char *path)
+{
+    return false;
+}
+
 bool procfs_path_is_hidden(thread_t *t, int dirfd, const char *path)
 {
     return false;

@@ -119,6 +119,11 @@ bool fdspace_is_hidden(int fd)
     return fd == 1024;
 }
 
+bool procfs_path_is_exe(thread_t *t, int dirfd, const char *path)
+{
+    return false;
+}
+
 bool procfs_path_is_hidden(thread_t *t, int dirfd, const char *path)
 {
     return false;
