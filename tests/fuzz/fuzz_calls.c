@@ -130,6 +130,8 @@ bool fdspace_is_hidden(int fd)
     return fd >= LOW && fd < LOW + 16;
 }
 
+bool span_tags;
+
 bool procfs_path_is_exe(thread_t *t, int dirfd, const char *path)
 {
     return false;
