@@ -327,6 +327,10 @@ static int serve(streams_t *s, int child_signals)
     int status = 0;
     bool over = false;
     while (!over || !pump_done(&pumps[1]) || !pump_done(&pumps[2])) {
+        /* First: some may have come in one read with the "G" that started
+         * the program, and then nothing wakes poll() for them. */
+        for (const char *text; (text = ctl_next(false));)
+            job_message(text);
         end_input(s);
         struct pollfd entries[5] = {{.fd = child_signals, .events = POLLIN},
                                     {.fd = ctl_fd(), .events = POLLIN}};
@@ -341,10 +345,6 @@ static int serve(streams_t *s, int child_signals)
          * host, for every piece: let some gather. */
         if (entries[3].revents || entries[4].revents)
             usleep(GATHER_US);
-        if (entries[1].revents) {
-            for (const char *text; (text = ctl_next(false));)
-                job_message(text);
-        }
         struct signalfd_siginfo info;
         if (read(child_signals, &info, sizeof info) > 0 && !over &&
             reap(&status)) {
