@@ -9,6 +9,11 @@ def numbers(text):
     return re.sub(rb"[ \t]*\d[\d.:,]*", b" N", text)
 
 
+def counts(text):
+    """Counts that move by themselves, with the unit that they have reached."""
+    return re.sub(rb" N [KMG]iB", b" N UNIT", numbers(text))
+
+
 def free(text):
     """Headings and rows of free."""
     return numbers(text)
@@ -52,5 +57,5 @@ def head(text):
 
 
 NORMALISERS = {"numbers": numbers, "free": free, "date": date, "ps": ps,
-               "rate": rate, "temporary": temporary, "counts": numbers, "http": http,
-               "sorted": lines_sorted, "head": head}
+               "rate": rate, "temporary": temporary, "counts": counts,
+               "http": http, "sorted": lines_sorted, "head": head}
