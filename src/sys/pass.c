@@ -79,34 +79,50 @@ static void *bounce_alloc(pass_t *p, pointer_t *ptr, size_t size)
 }
 
 /*
+ * A span over what is accessible of `size` bytes at `guest`. The host address
+ * when that is all of them in one piece; 0 when the argument has to be bounced,
+ * and *ptr is the next pointer then; else a bad pointer.
+ */
+static uint64_t pointer_span(pass_t *p, uint64_t guest, size_t size,
+                             enum span_access access, pointer_t **next)
+{
+    pointer_t *ptr = &p->ptr[p->nr_ptrs];
+    thread_t *t = p->t;
+
+    if (size == 0 || span_get(t->proc->mm, &t->cpu, guest, size, access,
+                              ptr->iov, PASS_PIECES, &ptr->span))
+        return bad_pointer(guest, size);
+    p->nr_ptrs++;
+    ptr->bounce = NULL;
+    ptr->guest = guest;
+    ptr->size = size;
+    ptr->allocated = ptr->copy_back = ptr->by_result = false;
+    ptr->held = ptr->span.nr == 1 && ptr->span.bytes == size;
+    if (ptr->held)
+        return P(ptr->iov[0].iov_base);
+    span_put(&t->cpu, &ptr->span);
+    *next = ptr;
+    return 0;
+}
+
+/*
  * `size` bytes at `guest`, all of which must be accessible. `access` is a set
  * of SPAN_READ and SPAN_WRITE. Returns what the host is to be given.
  */
 static uint64_t pointer_whole(pass_t *p, uint64_t guest, size_t size,
                               enum span_access access)
 {
-    pointer_t *ptr = &p->ptr[p->nr_ptrs];
-    thread_t *t = p->t;
+    pointer_t *ptr = NULL;
+    uint64_t host;
 
     if (!guest)
         return 0;
-    if (size == 0 || span_get(t->proc->mm, &t->cpu, guest, size, access,
-                              ptr->iov, PASS_PIECES, &ptr->span))
+    host = pointer_span(p, guest, size, access, &ptr);
+    if (host)
+        return host;
+    if (!bounce_alloc(p, ptr, size) ||
+        get_bytes(p->t, ptr->bounce, guest, size))
         return bad_pointer(guest, size);
-    ptr->bounce = NULL;
-    ptr->allocated = false;
-    ptr->copy_back = false;
-    ptr->by_result = false;
-    ptr->held = true;
-    p->nr_ptrs++;
-    if (ptr->span.nr == 1 && ptr->span.bytes == size)
-        return P(ptr->iov[0].iov_base);
-    span_put(&t->cpu, &ptr->span);
-    ptr->held = false;
-    if (!bounce_alloc(p, ptr, size) || get_bytes(t, ptr->bounce, guest, size))
-        return bad_pointer(guest, size);
-    ptr->guest = guest;
-    ptr->size = size;
     ptr->copy_back = (access & SPAN_WRITE) != 0;
     return P(ptr->bounce);
 }
@@ -117,29 +133,17 @@ static uint64_t pointer_whole(pass_t *p, uint64_t guest, size_t size,
  */
 static uint64_t pointer_result(pass_t *p, uint64_t guest, size_t size)
 {
-    pointer_t *ptr = &p->ptr[p->nr_ptrs];
-    thread_t *t = p->t;
+    pointer_t *ptr = NULL;
+    uint64_t host;
 
     if (!guest)
         return 0;
-    if (size == 0 || span_get(t->proc->mm, &t->cpu, guest, size, SPAN_WRITE,
-                              ptr->iov, PASS_PIECES, &ptr->span))
-        return bad_pointer(guest, size);
-    ptr->bounce = NULL;
-    ptr->allocated = false;
-    ptr->copy_back = false;
-    ptr->held = true;
-    p->nr_ptrs++;
-    if (ptr->span.nr == 1 && ptr->span.bytes == size)
-        return P(ptr->iov[0].iov_base);
-    span_put(&t->cpu, &ptr->span);
-    ptr->held = false;
+    host = pointer_span(p, guest, size, SPAN_WRITE, &ptr);
+    if (host)
+        return host;
     if (!bounce_alloc(p, ptr, size))
         return bad_pointer(guest, size);
-    ptr->guest = guest;
-    ptr->size = size;
-    ptr->copy_back = true;
-    ptr->by_result = true;
+    ptr->copy_back = ptr->by_result = true;
     return P(ptr->bounce);
 }
 

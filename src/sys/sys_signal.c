@@ -3,8 +3,8 @@
  * Signals. SIG_IGN and SIG_DFL are the host's; a handler is recorded. Masks are
  * mirrored in the host, so that blocked signals stay pending there.
  *
- * TODO of the step that delivers handlers: signal_apply() gives the host a
- * handler that kicks the vCPU, and the run loop builds the frame from
+ * Handlers are not delivered yet. Where that belongs: signal_apply() gives the
+ * host a handler that kicks the vCPU, and the run loop builds the frame from
  * signal_action().
  */
 #include <signal.h>
