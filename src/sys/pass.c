@@ -80,13 +80,12 @@ static void *bounce_alloc(pass_t *p, pointer_t *ptr, size_t size)
 
 /*
  * A span over what is accessible of `size` bytes at `guest`. The host address
- * when that is all of them in one piece; 0 when the argument has to be bounced,
- * and *ptr is the next pointer then; else a bad pointer.
+ * when that is all of them in one piece; 0 when the argument has to be bounced;
+ * *ptr, the next free one, is taken in both cases. Else a bad pointer.
  */
-static uint64_t pointer_span(pass_t *p, uint64_t guest, size_t size,
-                             enum span_access access, pointer_t **next)
+static uint64_t pointer_span(pass_t *p, pointer_t *ptr, uint64_t guest,
+                             size_t size, enum span_access access)
 {
-    pointer_t *ptr = &p->ptr[p->nr_ptrs];
     thread_t *t = p->t;
 
     if (size == 0 || span_get(t->proc->mm, &t->cpu, guest, size, access,
@@ -101,7 +100,6 @@ static uint64_t pointer_span(pass_t *p, uint64_t guest, size_t size,
     if (ptr->held)
         return P(ptr->iov[0].iov_base);
     span_put(&t->cpu, &ptr->span);
-    *next = ptr;
     return 0;
 }
 
@@ -112,12 +110,12 @@ static uint64_t pointer_span(pass_t *p, uint64_t guest, size_t size,
 static uint64_t pointer_whole(pass_t *p, uint64_t guest, size_t size,
                               enum span_access access)
 {
-    pointer_t *ptr = NULL;
+    pointer_t *ptr = &p->ptr[p->nr_ptrs];
     uint64_t host;
 
     if (!guest)
         return 0;
-    host = pointer_span(p, guest, size, access, &ptr);
+    host = pointer_span(p, ptr, guest, size, access);
     if (host)
         return host;
     if (!bounce_alloc(p, ptr, size) ||
@@ -133,12 +131,12 @@ static uint64_t pointer_whole(pass_t *p, uint64_t guest, size_t size,
  */
 static uint64_t pointer_result(pass_t *p, uint64_t guest, size_t size)
 {
-    pointer_t *ptr = NULL;
+    pointer_t *ptr = &p->ptr[p->nr_ptrs];
     uint64_t host;
 
     if (!guest)
         return 0;
-    host = pointer_span(p, guest, size, SPAN_WRITE, &ptr);
+    host = pointer_span(p, ptr, guest, size, SPAN_WRITE);
     if (host)
         return host;
     if (!bounce_alloc(p, ptr, size))
