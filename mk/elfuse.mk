@@ -2,7 +2,7 @@
 # The arm64 program: shim (EL1, embedded as bytes), vDSO (likewise), host side.
 HOST_SRCS := $(wildcard src/*.c src/hv/kvm/*.c src/mm/*.c src/proc/*.c \
 	src/sys/*.c)
-HOST_OBJS := $(HOST_SRCS:src/%.c=$(BUILD)/obj/%.o)
+HOST_OBJS := $(HOST_SRCS:src/%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/proc/blocking.o
 
 # --- the shim: freestanding, linked at SHIM_VA
 SHIM_SRCS := $(wildcard src/shim/*.c) $(wildcard src/shim/*.S)
@@ -34,6 +34,10 @@ $(BUILD)/vdso/vdso.so: $(VDSO_SRCS) src/vdso/vdso.lds $(wildcard src/abi/*.h) \
 $(BUILD)/obj/embed.o: src/embed.S $(BUILD)/shim/shim.bin \
 		$(BUILD)/vdso/vdso.so | $(BUILD)/obj
 	$(ARM_CC) -I$(BUILD) -c -o $@ $<
+
+$(BUILD)/obj/proc/blocking.o: src/proc/blocking.S
+	@mkdir -p $(@D)
+	$(ARM_CC) -c -o $@ $<
 
 $(BUILD)/obj/%.o: src/%.c
 	@mkdir -p $(@D)

@@ -20,7 +20,9 @@
 #define FRAME_FAR    280
 #define FRAME_TPIDR  288
 #define FRAME_EXIT   296
-#define FRAME_TLB    304
+#define FRAME_FP_OP  304
+#define FRAME_TLB    312
+#define FRAME_FP     848
 
 /* Why the shim rang: vcpu_frame_t.exit. */
 #define FRAME_EXIT_NONE     0
@@ -43,6 +45,21 @@
 #define READY_CNTPCT_AFTER  2
 #define READY_ISAR0         3
 #define READY_AGAIN         4
+/* fp_op was FP_SAVE: frame.fp is valid. */
+#define FRAME_EXIT_FP_SAVED 6
+
+/* vcpu_frame_t.fp_op, for the shim to do when it is run on. Zero: nothing. */
+#define FP_SAVE 1 /* registers to frame.fp, then ring */
+#define FP_LOAD 2 /* registers from frame.fp, then on to EL0 */
+
+/* In fp_state_t. */
+#define FP_VL   8
+#define FP_Z    16
+#define FP_P    (FP_Z + 32 * FP_VL_MAX)
+#define FP_FFR  (FP_P + 16 * FP_VL_MAX / 8)
+#define FP_SIZE (FP_FFR + FP_VL_MAX / 8)
+/* Bytes: ZCR_EL1 allows no more (hv). */
+#define FP_VL_MAX 64
 
 #ifndef __ASSEMBLER__
 
@@ -50,6 +67,20 @@
 #include <stdint.h>
 
 #include "abi/tlb.h"
+
+/*
+ * The floating-point registers of EL0, saved and loaded by the shim on request
+ * only. They are the V registers when vl is 0, packed; else the Z, P and FFR
+ * registers, each array packed by the vector length vl in bytes (as `str z<n>,
+ * [x0, #n, mul vl]` lays them out).
+ */
+typedef struct fp_state {
+    uint32_t fpsr, fpcr;
+    uint64_t vl; /* set when the vCPU starts; 0: it has no SVE */
+    uint8_t z[32 * FP_VL_MAX];
+    uint8_t p[16 * FP_VL_MAX / 8];
+    uint8_t ffr[FP_VL_MAX / 8];
+} fp_state_t;
 
 typedef struct vcpu_frame {
     _Alignas(64) uint64_t x[31];
@@ -59,9 +90,12 @@ typedef struct vcpu_frame {
     uint64_t esr;  /* syndrome of the exit, as ESR_EL1 */
     uint64_t far;  /* fault address, as FAR_EL1, tag included */
     uint64_t tpidr_el0;
-    uint32_t exit; /* FRAME_EXIT_* */
-    uint32_t vcpu; /* index of this vCPU */
+    uint32_t exit;  /* FRAME_EXIT_* */
+    uint32_t vcpu;  /* index of this vCPU */
+    uint32_t fp_op; /* FP_SAVE or FP_LOAD */
+    uint32_t reserved;
     tlb_request_t tlb;
+    _Alignas(16) fp_state_t fp;
 } vcpu_frame_t;
 
 _Static_assert(offsetof(vcpu_frame_t, sp_el0) == FRAME_SP_EL0, "frame ABI");
@@ -71,7 +105,13 @@ _Static_assert(offsetof(vcpu_frame_t, esr) == FRAME_ESR, "frame ABI");
 _Static_assert(offsetof(vcpu_frame_t, far) == FRAME_FAR, "frame ABI");
 _Static_assert(offsetof(vcpu_frame_t, tpidr_el0) == FRAME_TPIDR, "frame ABI");
 _Static_assert(offsetof(vcpu_frame_t, exit) == FRAME_EXIT, "frame ABI");
+_Static_assert(offsetof(vcpu_frame_t, fp_op) == FRAME_FP_OP, "frame ABI");
 _Static_assert(offsetof(vcpu_frame_t, tlb) == FRAME_TLB, "frame ABI");
+_Static_assert(offsetof(vcpu_frame_t, fp) == FRAME_FP, "frame ABI");
+_Static_assert(offsetof(fp_state_t, vl) == FP_VL, "frame ABI");
+_Static_assert(offsetof(fp_state_t, z) == FP_Z, "frame ABI");
+_Static_assert(offsetof(fp_state_t, p) == FP_P, "frame ABI");
+_Static_assert(offsetof(fp_state_t, ffr) == FP_FFR, "frame ABI");
 _Static_assert(sizeof(vcpu_frame_t) % 16 == 0, "EL1 stack alignment");
 _Static_assert(sizeof(vcpu_frame_t) <= 0x1000, "frame fits a page");
 

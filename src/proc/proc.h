@@ -13,12 +13,15 @@
 #include "hv/hv.h"
 #include "mm/mm.h"
 #include "proc/shim.h"
+#include "proc/signal.h"
+#include "proc/world.h"
 
 /* What is per process; a vfork child will copy it as a whole. */
 typedef struct proc {
     hv_vm_t *vm;
     hv_caps_t caps;
     mm_t *mm;
+    world_t *world; /* the threads that share mm */
     shim_t shim;
     _Atomic unsigned nr_vcpus; /* ids used up */
     pid_t pid;
@@ -43,7 +46,13 @@ typedef struct thread {
     hv_vcpu_t *vcpu;
     vcpu_frame_t *frame;
     mm_cpu_t cpu; /* mm's part */
+    world_member_t world;
+    signal_thread_t signal;
 } thread_t;
+
+/* The calling host thread's guest thread; NULL in threads of elfuse's own. For
+ * signal handlers: everything else is given its thread. */
+extern _Thread_local thread_t *thread_self;
 
 /*
  * proc/vm.c: make the VM and the guest's memory, put the shim into it; fills

@@ -218,7 +218,9 @@ static void sync_exit(thread_t *thread)
 _Noreturn void thread_run(thread_t *thread)
 {
     for (;;) {
+        world_enter_guest(thread);
         thread_run_to_doorbell(thread);
+        world_leave_guest(thread);
         mm_after_exit(thread->proc->mm, &thread->cpu);
         switch (thread->frame->exit) {
         case FRAME_EXIT_SYNC:

@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+_Thread_local thread_t *thread_self;
+
 /* How far the guest's counter is from the host's, from what the shim read. */
 static int64_t counter_residue(const vcpu_frame_t *frame)
 {
@@ -91,6 +93,8 @@ int thread_create(proc_t *proc, thread_t **result)
     }
     mm_cpu_init(proc->mm, &thread->cpu, thread->frame);
     thread->cpu.run_shim = thread_run_shim;
+    thread_self = thread;
+    world_join(thread);
     *result = thread;
     return 0;
 }

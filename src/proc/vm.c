@@ -29,7 +29,12 @@ static int hide_fd(int fd, void *arg)
 
 int proc_vm_create(proc_t *proc, const hv_options_t *hv, const mm_options_t *mm)
 {
-    int error = hv_vm_create(hv, &proc->vm, &proc->caps);
+    static world_t world;
+    int error;
+
+    world_init(&world);
+    proc->world = &world;
+    error = hv_vm_create(hv, &proc->vm, &proc->caps);
 
     if (error)
         return proc_vm_fail(error, hv_error());

@@ -91,11 +91,11 @@ ring:
     str w0, [sp, #FRAME_EXIT]
     ldr x1, doorbell
     str w0, [x1]
+after_ring:
+    ldr w1, [sp, #FRAME_FP_OP]
     ldr w2, [sp, #FRAME_TLB]
-    cbz w2, restore
-    mov x0, sp
-    bl shim_tlb_request
-    cbnz w0, ring
+    orr w3, w1, w2
+    cbnz w3, requests
 
 restore:
     ldr x6, [sp, #FRAME_TPIDR]
@@ -127,16 +127,34 @@ restore:
 shim_entry:
     mov x0, sp
     bl shim_ready
+    add x0, sp, #FRAME_FP
+    bl fp_ready
     mov w0, #FRAME_EXIT_READY
     str w0, [sp, #FRAME_EXIT]
     ldr x1, doorbell
     str w0, [x1]
     ldr x2, [sp, #FRAME_X + 8 * READY_AGAIN]
     cbnz x2, shim_entry
-    ldr w2, [sp, #FRAME_TLB]
-    cbz w2, restore
+    b after_ring
+
+/* w1: fp_op, w2: kind of the invalidation request; EL0's registers are in the
+ * frame. What rings again does so when all has been done. */
+requests:
+    mov w19, #0
+    cbz w1, 1f
+    str wzr, [sp, #FRAME_FP_OP]
+    add x0, sp, #FRAME_FP
+    tbnz w1, #0, 2f
+    bl fp_load
+    b 1f
+2:  bl fp_save
+    mov w19, #FRAME_EXIT_FP_SAVED
+1:  ldr w2, [sp, #FRAME_TLB]
+    cbz w2, 3f
     mov x0, sp
     bl shim_tlb_request
+    cbnz w0, ring
+3:  mov w0, w19
     cbnz w0, ring
     b restore
 

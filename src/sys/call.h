@@ -48,6 +48,24 @@ int64_t host_call(uint64_t nr, uint64_t a0, uint64_t a1, uint64_t a2,
                   uint64_t a3, uint64_t a4, uint64_t a5);
 #endif
 
+/*
+ * A call on the guest's behalf that may block or be interrupted: a safe point
+ * of the thread (proc/world.h), so no lock may be held. Returns CALL_RESTART
+ * when a signal came before it began, or when Linux would restart it after the
+ * handler: nothing has happened then, and the owned call returns the same at
+ * once if it has done nothing yet either.
+ */
+#ifdef __aarch64__
+int64_t blocking_call(thread_t *t, uint64_t nr, uint64_t a0, uint64_t a1,
+                      uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
+#else
+#define blocking_call(t, ...) host_call(__VA_ARGS__)
+#endif
+
+/* An owned call's result: the guest is to execute its svc again, after the
+ * signal's handler. Linux's ERESTARTSYS, which no program sees. */
+#define CALL_RESTART (-512)
+
 #define P(pointer) ((uint64_t) (uintptr_t) (pointer))
 
 static inline int get_bytes(thread_t *t, void *to, uint64_t from, size_t len)

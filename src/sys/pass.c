@@ -340,8 +340,8 @@ static __attribute__((noinline)) int64_t pass_pointers(thread_t *t, unsigned nr,
             p.host[i] = len;
     }
     if (ret == 0)
-        ret = host_call(nr, p.host[0], p.host[1], p.host[2], p.host[3],
-                        p.host[4], p.host[5]);
+        ret = blocking_call(t, nr, p.host[0], p.host[1], p.host[2], p.host[3],
+                            p.host[4], p.host[5]);
     return pass_finish(&p, ret);
 }
 
@@ -358,5 +358,5 @@ int64_t sys_pass(thread_t *t, unsigned nr, const sys_entry_t *entry,
         if (kind == ARG_FD && fd_hidden(a[i]))
             return -EBADF;
     }
-    return host_call(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+    return blocking_call(t, nr, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

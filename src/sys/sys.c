@@ -40,6 +40,32 @@ static int64_t call_serve(thread_t *t, unsigned nr, const sys_entry_t *entry,
     return sys_pass(t, nr, entry, a);
 }
 
+#ifdef __aarch64__
+int64_t blocking_svc(const _Atomic uint32_t *pending, uint64_t nr, uint64_t a0,
+                     uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+                     uint64_t a5);
+
+int64_t blocking_call(thread_t *t, uint64_t nr, uint64_t a0, uint64_t a1,
+                      uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
+{
+    int64_t ret;
+
+    world_enter_safe(t);
+    ret = blocking_svc(&t->signal.pending, nr, a0, a1, a2, a3, a4, a5);
+    world_leave_safe(t);
+    return ret;
+}
+#endif
+
+/* x0 keeps its argument when the guest is to execute the svc again. */
+static void call_finish(vcpu_frame_t *frame, int64_t ret)
+{
+    if (ret == CALL_RESTART)
+        frame->elr -= 4;
+    else
+        frame->x[0] = (uint64_t) ret;
+}
+
 /* With --strace or --stats: the same call, watched. */
 static __attribute__((noinline)) void call_watched(thread_t *t, unsigned nr,
                                                    const sys_entry_t *entry)
@@ -58,7 +84,7 @@ static __attribute__((noinline)) void call_watched(thread_t *t, unsigned nr,
         strace_exit(t, nr, entry, a, ret);
     if (t->proc->show_stats)
         histogram_exit(nr, ret);
-    t->frame->x[0] = (uint64_t) ret;
+    call_finish(t->frame, ret);
 }
 
 void sys_call(thread_t *thread)
@@ -73,6 +99,5 @@ void sys_call(thread_t *thread)
         call_watched(thread, nr, entry);
         return;
     }
-    thread->frame->x[0] =
-        (uint64_t) call_serve(thread, nr, entry, thread->frame->x);
+    call_finish(thread->frame, call_serve(thread, nr, entry, thread->frame->x));
 }

@@ -24,7 +24,7 @@ int64_t sys_openat(thread_t *t, const uint64_t *a)
     err = path_get_host(t, (int) a[0], a[1], path, &host_path);
     if (err)
         return err;
-    fd = host_call(SYS_openat, a[0], host_path, a[2], a[3], 0, 0);
+    fd = blocking_call(t, SYS_openat, a[0], host_path, a[2], a[3], 0, 0);
     if (fd < 0)
         return fd;
     return procfs_opened(t, (int) fd, (int) a[2], (int) a[0], path);
@@ -49,7 +49,7 @@ int64_t sys_openat2(thread_t *t, const uint64_t *a)
     err = path_get_host(t, (int) a[0], a[1], path, &host_path);
     if (err)
         return err;
-    fd = host_call(SYS_openat2, a[0], host_path, P(how), a[3], 0, 0);
+    fd = blocking_call(t, SYS_openat2, a[0], host_path, P(how), a[3], 0, 0);
     if (fd < 0)
         return fd;
     return procfs_opened(t, (int) fd, *(int *) (void *) how, (int) a[0], path);
@@ -107,7 +107,7 @@ int64_t sys_dup3(thread_t *t, const uint64_t *a)
         if (ret)
             return ret;
     }
-    return host_call(SYS_dup3, a[0], a[1], a[2], 0, 0, 0);
+    return blocking_call(t, SYS_dup3, a[0], a[1], a[2], 0, 0, 0);
 }
 
 /* What fcntl's third argument points at; 0: it is a value. */
@@ -144,11 +144,11 @@ int64_t sys_fcntl(thread_t *t, const uint64_t *a)
     if (fd_hidden(a[0]))
         return -EBADF;
     if (!size)
-        return host_call(SYS_fcntl, a[0], a[1], a[2], 0, 0, 0);
+        return blocking_call(t, SYS_fcntl, a[0], a[1], a[2], 0, 0, 0);
     if (get_bytes(t, buf, a[2], size))
-        return host_call(SYS_fcntl, a[0], a[1], bad_pointer(a[2], size), 0, 0,
-                         0);
-    ret = host_call(SYS_fcntl, a[0], a[1], P(buf), 0, 0, 0);
+        return blocking_call(t, SYS_fcntl, a[0], a[1], bad_pointer(a[2], size),
+                             0, 0, 0);
+    ret = blocking_call(t, SYS_fcntl, a[0], a[1], P(buf), 0, 0, 0);
     if (ret >= 0 && cmd != 6 && cmd != 7 && cmd != F_OFD_SETLK &&
         cmd != F_OFD_SETLKW && put_bytes(t, a[2], buf, size))
         return -EFAULT;
@@ -177,8 +177,8 @@ int64_t sys_readlinkat(thread_t *t, const uint64_t *a)
     err = path_get_host(t, (int) a[0], a[1], path, &host_path);
     if (err)
         return err;
-    ret = host_call(SYS_readlinkat, a[0], host_path, P(target), sizeof target,
-                    0, 0);
+    ret = blocking_call(t, SYS_readlinkat, a[0], host_path, P(target),
+                        sizeof target, 0, 0);
     if (ret < 0)
         return ret;
     if (may_be_exe(path) && procfs_link_is_exe(t, (int) a[0], path) &&
@@ -206,7 +206,7 @@ int64_t sys_getdents64(thread_t *t, const uint64_t *a)
     if (len > sizeof stack && !(buf = malloc(len)))
         return -ENOMEM;
     do {
-        ret = host_call(SYS_getdents64, a[0], P(buf), len, 0, 0, 0);
+        ret = blocking_call(t, SYS_getdents64, a[0], P(buf), len, 0, 0, 0);
         if (ret <= 0)
             break;
         /* Nothing left after filtering is not the end of the directory. */
@@ -237,7 +237,7 @@ int64_t sys_fstat(thread_t *t, const uint64_t *a)
 
     if (fd_hidden(a[0]))
         return -EBADF;
-    ret = host_call(SYS_fstat, a[0], P(&st), 0, 0, 0, 0);
+    ret = blocking_call(t, SYS_fstat, a[0], P(&st), 0, 0, 0, 0);
     if (ret)
         return ret;
     stat_disguise((int) a[0], &st);
@@ -258,11 +258,11 @@ int64_t sys_newfstatat(thread_t *t, const uint64_t *a)
     err = path_get_host(t, (int) a[0], a[1], path, &host_path);
     if (err)
         return err;
-    ret = host_call(SYS_newfstatat, a[0], host_path, P(&st), a[3], 0, 0);
+    ret = blocking_call(t, SYS_newfstatat, a[0], host_path, P(&st), a[3], 0, 0);
     if (ret == 0 && procfs_is_elfuse(st.st_dev, st.st_ino) && t->proc->exe &&
         procfs_path_is_exe(t, (int) a[0], path))
-        ret = host_call(SYS_newfstatat, (uint64_t) AT_FDCWD, P(t->proc->exe),
-                        P(&st), 0, 0, 0);
+        ret = blocking_call(t, SYS_newfstatat, (uint64_t) AT_FDCWD,
+                            P(t->proc->exe), P(&st), 0, 0, 0);
     if (ret == 0 && path[0] == '\0')
         stat_disguise((int) a[0], &st);
     if (ret == 0 && put_struct(t, a[2], &st))
@@ -286,13 +286,13 @@ int64_t sys_statx(thread_t *t, const uint64_t *a)
         if (err)
             return err;
     }
-    ret = host_call(SYS_statx, a[0], host_path, a[2], a[3], P(&st), 0);
+    ret = blocking_call(t, SYS_statx, a[0], host_path, a[2], a[3], P(&st), 0);
     if (ret == 0 && host_path && t->proc->exe &&
         procfs_is_elfuse(makedev(st.stx_dev_major, st.stx_dev_minor),
                          st.stx_ino) &&
         procfs_path_is_exe(t, (int) a[0], path))
-        ret = host_call(SYS_statx, (uint64_t) AT_FDCWD, P(t->proc->exe), 0,
-                        a[3], P(&st), 0);
+        ret = blocking_call(t, SYS_statx, (uint64_t) AT_FDCWD, P(t->proc->exe),
+                            0, a[3], P(&st), 0);
     if (ret == 0 && path[0] == '\0' &&
         procfs_is_text((int) a[0], st.stx_nlink)) {
         st.stx_size = st.stx_blocks = 0;

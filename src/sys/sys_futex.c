@@ -78,8 +78,8 @@ int64_t sys_futex(thread_t *t, const uint64_t *a)
             t, a[4], cmd == FUTEX_WAKE_OP ? SPAN_READ | SPAN_WRITE : SPAN_READ,
             &second);
     if (ret == 0)
-        ret = host_call(SYS_futex, first.host, (uint64_t) op, a[2], fourth,
-                        second.host, a[5]);
+        ret = blocking_call(t, SYS_futex, first.host, (uint64_t) op, a[2],
+                            fourth, second.host, a[5]);
     word_put(t, &second);
     word_put(t, &first);
     return ret;

@@ -32,8 +32,8 @@ int64_t sys_name_to_handle_at(thread_t *t, const uint64_t *a)
     room = h.head.handle_bytes;
     if (room > MAX_HANDLE_SZ)
         return -EINVAL;
-    ret = host_call(SYS_name_to_handle_at, a[0], P(path), P(&h), P(mount_id),
-                    a[4], 0);
+    ret = blocking_call(t, SYS_name_to_handle_at, a[0], P(path), P(&h),
+                        P(mount_id), a[4], 0);
     if (ret && ret != -EOVERFLOW)
         return ret;
     if (put_bytes(t, a[3], mount_id, a[4] & 1 ? 8 : 4))
@@ -57,7 +57,7 @@ int64_t sys_open_by_handle_at(thread_t *t, const uint64_t *a)
         return -EINVAL;
     if (get_bytes(t, h.bytes, a[1] + sizeof h.head, h.head.handle_bytes))
         return -EFAULT;
-    fd = host_call(SYS_open_by_handle_at, a[0], P(&h), a[2], 0, 0, 0);
+    fd = blocking_call(t, SYS_open_by_handle_at, a[0], P(&h), a[2], 0, 0, 0);
     if (fd < 0)
         return fd;
     return procfs_opened(t, (int) fd, (int) a[2], -1, NULL);
@@ -117,8 +117,8 @@ int64_t sys_mount(thread_t *t, const uint64_t *a)
         ret = path_get(t, AT_FDCWD, a[1], target);
     if (ret)
         return ret;
-    return host_call(SYS_mount, host_source, P(target), host_type, a[3],
-                     host_data, 0);
+    return blocking_call(t, SYS_mount, host_source, P(target), host_type, a[3],
+                         host_data, 0);
 }
 
 /* Bytes behind quotactl's address; *in: they are read. */
@@ -175,11 +175,11 @@ static int64_t quota_call(thread_t *t, uint64_t nr, uint64_t cmd,
     if ((uint32_t) cmd >> 8 == Q_QUOTAON) {
         if (path_get(t, AT_FDCWD, addr, path))
             return -EFAULT;
-        return host_call(nr, first, second, id, P(path), 0, 0);
+        return blocking_call(t, nr, first, second, id, P(path), 0, 0);
     }
     if (in && get_bytes(t, buf, addr, size))
         host = bad_pointer(addr, size);
-    ret = host_call(nr, first, second, id, host, 0, 0);
+    ret = blocking_call(t, nr, first, second, id, host, 0, 0);
     if (ret == 0 && size && (!in || cmd >> 8 == Q_XGETQSTATV) &&
         put_bytes(t, addr, buf, size))
         return -EFAULT;
@@ -230,5 +230,6 @@ int64_t sys_fsconfig(thread_t *t, const uint64_t *a)
         if (ret)
             return ret;
     }
-    return host_call(SYS_fsconfig, a[0], a[1], host_key, host_value, a[4], 0);
+    return blocking_call(t, SYS_fsconfig, a[0], a[1], host_key, host_value,
+                         a[4], 0);
 }

@@ -305,8 +305,8 @@ static int64_t ioctl_struct(thread_t *t, const uint64_t *a, const request_t *r)
 
     /* Also for output: what the kernel leaves alone stays as it was. */
     if (get_bytes(t, head, a[2], size))
-        return host_call(SYS_ioctl, a[0], cmd, bad_pointer(a[2], size), 0, 0,
-                         0);
+        return blocking_call(t, SYS_ioctl, a[0], cmd, bad_pointer(a[2], size),
+                             0, 0, 0);
     if (names_hidden(cmd, head))
         return -EBADF;
     tail = tail_size(cmd, head);
@@ -323,7 +323,7 @@ static int64_t ioctl_struct(thread_t *t, const uint64_t *a, const request_t *r)
         }
         size += tail;
     }
-    ret = host_call(SYS_ioctl, a[0], cmd, P(buf), 0, 0, 0);
+    ret = blocking_call(t, SYS_ioctl, a[0], cmd, P(buf), 0, 0, 0);
     if (r->dir != IN && ret >= 0 && put_bytes(t, a[2], buf, size))
         ret = -EFAULT;
     if (buf != head)
@@ -353,7 +353,7 @@ static int64_t ioctl_ifconf(thread_t *t, const uint64_t *a)
             return -ENOMEM;
         host.buf = P(buf);
     }
-    ret = host_call(SYS_ioctl, a[0], SIOCGIFCONF, P(&host), 0, 0, 0);
+    ret = blocking_call(t, SYS_ioctl, a[0], SIOCGIFCONF, P(&host), 0, 0, 0);
     if (ret >= 0) {
         if (buf && put_bytes(t, conf.buf, buf, (size_t) host.len))
             ret = -EFAULT;
@@ -379,7 +379,7 @@ static int64_t ioctl_route(thread_t *t, const uint64_t *a)
             return -EFAULT;
         rt.rt_dev = name;
     }
-    return host_call(SYS_ioctl, a[0], a[1], P(&rt), 0, 0, 0);
+    return blocking_call(t, SYS_ioctl, a[0], a[1], P(&rt), 0, 0, 0);
 }
 
 static int64_t ioctl_entropy(thread_t *t, const uint64_t *a)
@@ -395,7 +395,7 @@ static int64_t ioctl_entropy(thread_t *t, const uint64_t *a)
         return -EINVAL;
     if (get_bytes(t, pool.data, a[2] + 8, (size_t) pool.size))
         return -EFAULT;
-    return host_call(SYS_ioctl, a[0], a[1], P(&pool), 0, 0, 0);
+    return blocking_call(t, SYS_ioctl, a[0], a[1], P(&pool), 0, 0, 0);
 }
 
 int64_t sys_ioctl(thread_t *t, const uint64_t *a)
@@ -428,11 +428,12 @@ int64_t sys_ioctl(thread_t *t, const uint64_t *a)
             r = (request_t){cmd, INOUT, IFREQ};
     }
     if (r.dir == VALUE)
-        return host_call(SYS_ioctl, a[0], cmd, a[2], 0, 0, 0);
+        return blocking_call(t, SYS_ioctl, a[0], cmd, a[2], 0, 0, 0);
     if (r.dir != REFUSED)
         return ioctl_struct(t, a, &r);
     /* A closed descriptor is EBADF whatever the request. */
-    if (host_call(SYS_fcntl, a[0], 1 /* F_GETFD */, 0, 0, 0, 0) == -EBADF)
+    if (blocking_call(t, SYS_fcntl, a[0], 1 /* F_GETFD */, 0, 0, 0, 0) ==
+        -EBADF)
         return -EBADF;
     if (t->proc->verbose)
         fprintf(stderr, "elfuse: ioctl %#x is not supported\n", cmd);

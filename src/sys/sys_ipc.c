@@ -25,7 +25,7 @@ int64_t sys_msgsnd(thread_t *t, const uint64_t *a)
     if (get_bytes(t, buf, a[1], len + 8))
         ret = -EFAULT;
     else
-        ret = host_call(SYS_msgsnd, a[0], P(buf), len, a[3], 0, 0);
+        ret = blocking_call(t, SYS_msgsnd, a[0], P(buf), len, a[3], 0, 0);
     free(buf);
     return ret;
 }
@@ -42,7 +42,7 @@ int64_t sys_msgrcv(thread_t *t, const uint64_t *a)
     buf = malloc(len + 8);
     if (!buf)
         return -ENOMEM;
-    ret = host_call(SYS_msgrcv, a[0], P(buf), len, a[3], a[4], 0);
+    ret = blocking_call(t, SYS_msgrcv, a[0], P(buf), len, a[3], a[4], 0);
     if (ret >= 0 && put_bytes(t, a[1], buf, (size_t) ret + 8))
         ret = -EFAULT;
     free(buf);
@@ -62,7 +62,7 @@ static int64_t control(thread_t *t, uint64_t nr, const uint64_t *a,
     host[cmd_at + 1] = P(buf);
     if (in && get_bytes(t, buf, guest, size))
         return -EFAULT;
-    ret = host_call(nr, host[0], host[1], host[2], host[3], 0, 0);
+    ret = blocking_call(t, nr, host[0], host[1], host[2], host[3], 0, 0);
     if (!in && ret >= 0 && put_bytes(t, guest, buf, size))
         return -EFAULT;
     return ret;
@@ -72,7 +72,7 @@ int64_t sys_msgctl(thread_t *t, const uint64_t *a)
 {
     switch ((int) a[1]) {
     case IPC_RMID:
-        return host_call(SYS_msgctl, a[0], a[1], 0, 0, 0, 0);
+        return blocking_call(t, SYS_msgctl, a[0], a[1], 0, 0, 0, 0);
     case IPC_SET:
         return control(t, SYS_msgctl, a, 1, sizeof(struct msqid_ds), true);
     case IPC_STAT:
@@ -90,7 +90,7 @@ int64_t sys_msgctl(thread_t *t, const uint64_t *a)
 static int64_t sem_all(thread_t *t, const uint64_t *a)
 {
     struct semid_ds ds = {.sem_nsems = 0};
-    int64_t ret = host_call(SYS_semctl, a[0], 0, IPC_STAT, P(&ds), 0, 0);
+    int64_t ret = blocking_call(t, SYS_semctl, a[0], 0, IPC_STAT, P(&ds), 0, 0);
     uint16_t *values;
     size_t size;
 
@@ -103,7 +103,7 @@ static int64_t sem_all(thread_t *t, const uint64_t *a)
     if ((int) a[2] == SETALL && get_bytes(t, values, a[3], size))
         ret = -EFAULT;
     else
-        ret = host_call(SYS_semctl, a[0], a[1], a[2], P(values), 0, 0);
+        ret = blocking_call(t, SYS_semctl, a[0], a[1], a[2], P(values), 0, 0);
     if (ret >= 0 && (int) a[2] == GETALL && put_bytes(t, a[3], values, size))
         ret = -EFAULT;
     free(values);
@@ -119,7 +119,7 @@ int64_t sys_semctl(thread_t *t, const uint64_t *a)
     case GETNCNT:
     case GETZCNT:
     case SETVAL:
-        return host_call(SYS_semctl, a[0], a[1], a[2], a[3], 0, 0);
+        return blocking_call(t, SYS_semctl, a[0], a[1], a[2], a[3], 0, 0);
     case GETALL:
     case SETALL:
         return sem_all(t, a);

@@ -224,7 +224,7 @@ static int64_t message_send(thread_t *t, uint64_t fd, uint64_t guest,
     int64_t ret = message_begin(&m, t, guest, true);
 
     if (ret == 0)
-        ret = host_call(SYS_sendmsg, fd, P(&m.host), flags, 0, 0, 0);
+        ret = blocking_call(t, SYS_sendmsg, fd, P(&m.host), flags, 0, 0, 0);
     else
         ret = message_error(SYS_sendmsg, fd, flags, ret);
     message_end(&m);
@@ -275,7 +275,7 @@ static int64_t message_receive(thread_t *t, uint64_t fd, uint64_t guest,
     int64_t ret = message_begin(&m, t, guest, false);
 
     if (ret == 0)
-        ret = host_call(SYS_recvmsg, fd, P(&m.host), flags, 0, 0, 0);
+        ret = blocking_call(t, SYS_recvmsg, fd, P(&m.host), flags, 0, 0, 0);
     else
         ret = message_error(SYS_recvmsg, fd, flags, ret);
     if (ret >= 0)

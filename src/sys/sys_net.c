@@ -39,21 +39,22 @@ static int64_t address_call(thread_t *t, uint64_t nr, const uint64_t *a,
     if (fd_hidden(a[0]))
         return -EBADF;
     if (!a[1] && nr != SYS_getsockname && nr != SYS_getpeername)
-        return host_call(nr, a[0], 0, 0, flags, 0, 0);
+        return blocking_call(t, nr, a[0], 0, 0, flags, 0, 0);
     if (get_struct(t, &room, a[2])) {
-        ret = host_call(nr, a[0], P(&addr), bad_pointer(a[2], 4), flags, 0, 0);
+        ret = blocking_call(t, nr, a[0], P(&addr), bad_pointer(a[2], 4), flags,
+                            0, 0);
         return ret;
     }
     if (room < 0) {
         size = (socklen_t) room;
-        return host_call(nr, a[0], P(&addr), P(&size), flags, 0, 0);
+        return blocking_call(t, nr, a[0], P(&addr), P(&size), flags, 0, 0);
     }
-    ret = host_call(nr, a[0], P(&addr), P(&size), flags, 0, 0);
+    ret = blocking_call(t, nr, a[0], P(&addr), P(&size), flags, 0, 0);
     if (ret >= 0) {
         int64_t err = address_put(t, &addr, size, a[1], a[2], room);
 
         if (err && ret > 0 && nr != SYS_getsockname && nr != SYS_getpeername)
-            host_call(SYS_close, (uint64_t) ret, 0, 0, 0, 0, 0);
+            blocking_call(t, SYS_close, (uint64_t) ret, 0, 0, 0, 0, 0);
         ret = err ? err : ret;
     }
     return ret;
@@ -140,8 +141,8 @@ static int64_t attach_filter(thread_t *t, const uint64_t *a)
     if (get_bytes(t, code, prog.filter, prog.len * sizeof *code))
         ret = -EFAULT;
     else
-        ret = host_call(SYS_setsockopt, a[0], a[1], a[2], P(&host), sizeof host,
-                        0);
+        ret = blocking_call(t, SYS_setsockopt, a[0], a[1], a[2], P(&host),
+                            sizeof host, 0);
     free(code);
     return ret;
 }
@@ -161,21 +162,23 @@ int64_t sys_setsockopt(thread_t *t, const uint64_t *a)
         (name == SO_ATTACH_FILTER || name == SO_ATTACH_REUSEPORT_CBPF))
         return attach_filter(t, a);
     if ((int) len < 0)
-        return host_call(SYS_setsockopt, a[0], a[1], a[2], P(buf), a[4], 0);
+        return blocking_call(t, SYS_setsockopt, a[0], a[1], a[2], P(buf), a[4],
+                             0);
     if (len > OPTION_MAX)
         len = OPTION_MAX;
     if (!a[3])
-        return host_call(SYS_setsockopt, a[0], a[1], a[2], 0, len, 0);
+        return blocking_call(t, SYS_setsockopt, a[0], a[1], a[2], 0, len, 0);
     if (len > sizeof stack && !(buf = malloc(len)))
         return -ENOMEM;
     if (get_bytes(t, buf, a[3], len))
-        ret = host_call(SYS_setsockopt, a[0], a[1], a[2],
-                        bad_pointer(a[3], len), len, 0);
+        ret = blocking_call(t, SYS_setsockopt, a[0], a[1], a[2],
+                            bad_pointer(a[3], len), len, 0);
     else if (level == SOL_SOCKET && name == SO_ATTACH_BPF && len >= 4 &&
              fd_hidden(*(uint32_t *) (void *) buf))
         ret = -EBADF;
     else
-        ret = host_call(SYS_setsockopt, a[0], a[1], a[2], P(buf), len, 0);
+        ret =
+            blocking_call(t, SYS_setsockopt, a[0], a[1], a[2], P(buf), len, 0);
     if (buf != stack)
         free(buf);
     return ret;
@@ -190,13 +193,14 @@ static int64_t get_filter(thread_t *t, const uint64_t *a)
     int room;
 
     if (get_struct(t, &room, a[4]))
-        return host_call(SYS_getsockopt, a[0], a[1], a[2], P(&room),
-                         bad_pointer(a[4], 4), 0);
+        return blocking_call(t, SYS_getsockopt, a[0], a[1], a[2], P(&room),
+                             bad_pointer(a[4], 4), 0);
     code = calloc(BPF_MAXINSNS, sizeof *code);
     if (!code)
         return -ENOMEM;
     len = (socklen_t) room;
-    ret = host_call(SYS_getsockopt, a[0], a[1], a[2], P(code), P(&len), 0);
+    ret =
+        blocking_call(t, SYS_getsockopt, a[0], a[1], a[2], P(code), P(&len), 0);
     if (ret >= 0 && room > 0 && len <= BPF_MAXINSNS && len &&
         put_bytes(t, a[3], code, len * sizeof *code))
         ret = -EFAULT;
@@ -222,8 +226,8 @@ int64_t sys_getsockopt(thread_t *t, const uint64_t *a)
     if ((int) a[1] == SOL_SOCKET && (int) a[2] == SO_GET_FILTER)
         return get_filter(t, a);
     if (get_struct(t, &room, a[4]))
-        return host_call(SYS_getsockopt, a[0], a[1], a[2], P(buf),
-                         bad_pointer(a[4], 4), 0);
+        return blocking_call(t, SYS_getsockopt, a[0], a[1], a[2], P(buf),
+                             bad_pointer(a[4], 4), 0);
     len = (socklen_t) room;
     if (room > 0 && len > OPTION_MAX)
         len = OPTION_MAX;
@@ -234,10 +238,11 @@ int64_t sys_getsockopt(thread_t *t, const uint64_t *a)
     }
     /* Some options are asked by what is in the buffer (TCP_INFO's kin). */
     if (room > 0 && get_bytes(t, buf, a[3], len))
-        ret = host_call(SYS_getsockopt, a[0], a[1], a[2],
-                        bad_pointer(a[3], len), P(&len), 0);
+        ret = blocking_call(t, SYS_getsockopt, a[0], a[1], a[2],
+                            bad_pointer(a[3], len), P(&len), 0);
     else
-        ret = host_call(SYS_getsockopt, a[0], a[1], a[2], P(buf), P(&len), 0);
+        ret = blocking_call(t, SYS_getsockopt, a[0], a[1], a[2], P(buf),
+                            P(&len), 0);
     if (ret >= 0) {
         /* Some options tell a length beyond the room that they were given. */
         size_t n = room <= 0 ? 0 : len < (socklen_t) room ? len : (size_t) room;
@@ -270,22 +275,23 @@ int64_t sys_sendto(thread_t *t, const uint64_t *a)
         return -EBADF;
     /* The kernel judges in its own order, and sends nothing. */
     if (!user_range(a[1], a[2]))
-        return host_call(SYS_sendto, a[0], ~0xfffUL, a[2], flags, 0, 0);
+        return blocking_call(t, SYS_sendto, a[0], ~0xfffUL, a[2], flags, 0, 0);
     if (a[4]) {
         socklen_t n = (socklen_t) a[5];
 
         if (n > sizeof addr)
-            return host_call(SYS_sendto, a[0], 0, 0, flags, P(&addr), n);
+            return blocking_call(t, SYS_sendto, a[0], 0, 0, flags, P(&addr), n);
         if (n && get_bytes(t, &addr, a[4], n))
-            return host_call(SYS_sendto, a[0], 0, 0, flags,
-                             bad_pointer(a[4], 4), n);
+            return blocking_call(t, SYS_sendto, a[0], 0, 0, flags,
+                                 bad_pointer(a[4], 4), n);
         msg.msg_name = &addr;
         msg.msg_namelen = n;
     }
     if (len == 0 ||
         span_get(t->proc->mm, &t->cpu, a[1], len, SPAN_READ, iov, 16, &span))
-        return host_call(SYS_sendto, a[0], len ? bad_pointer(a[1], len) : 0,
-                         len, flags, P(msg.msg_name), msg.msg_namelen);
+        return blocking_call(t, SYS_sendto, a[0],
+                             len ? bad_pointer(a[1], len) : 0, len, flags,
+                             P(msg.msg_name), msg.msg_namelen);
     msg.msg_iovlen = (size_t) span.nr;
     /* A message goes whole or not at all; of a stream the kernel would send
      * what it can reach, and so do we. */
@@ -299,7 +305,7 @@ int64_t sys_sendto(thread_t *t, const uint64_t *a)
             return -EFAULT;
         }
     }
-    ret = host_call(SYS_sendmsg, a[0], P(&msg), flags, 0, 0, 0);
+    ret = blocking_call(t, SYS_sendmsg, a[0], P(&msg), flags, 0, 0, 0);
     span_put(&t->cpu, &span);
     return ret;
 }
@@ -318,7 +324,7 @@ int64_t sys_recvfrom(thread_t *t, const uint64_t *a)
     if (fd_hidden(a[0]))
         return -EBADF;
     if (!user_range(a[1], len))
-        return host_call(SYS_recvfrom, a[0], ~0xfffUL, len, a[3], 0, 0);
+        return blocking_call(t, SYS_recvfrom, a[0], ~0xfffUL, len, a[3], 0, 0);
     if (len > limit) {
         getsockopt((int) a[0], SOL_SOCKET, SO_TYPE, &type, &n);
         if (type != SOCK_STREAM || a[3] & MSG_WAITALL)
@@ -338,7 +344,8 @@ int64_t sys_recvfrom(thread_t *t, const uint64_t *a)
     } else {
         msg.msg_iovlen = (size_t) span.nr;
     }
-    ret = host_call(SYS_recvmsg, a[0], P(&msg), a[3] & ~MSG_COMPAT, 0, 0, 0);
+    ret = blocking_call(t, SYS_recvmsg, a[0], P(&msg), a[3] & ~MSG_COMPAT, 0, 0,
+                        0);
     if (span.slot >= 0)
         span_put(&t->cpu, &span);
     if (ret >= 0 && a[4]) {

@@ -104,8 +104,8 @@ int64_t sys_ppoll(thread_t *t, const uint64_t *a)
         goto out;
     }
     hidden = poll_hide(fds, n, &w);
-    ret =
-        host_call(SYS_ppoll, P(fds), n, w.host_ts, w.host_mask, SIGSET_SIZE, 0);
+    ret = blocking_call(t, SYS_ppoll, P(fds), n, w.host_ts, w.host_mask,
+                        SIGSET_SIZE, 0);
     if (hidden)
         poll_show(fds, n);
     if (ret >= 0) {
@@ -175,8 +175,8 @@ int64_t sys_pselect6(thread_t *t, const uint64_t *a)
             ret = -EBADF;
     }
     if (ret == 0)
-        ret = host_call(SYS_pselect6, n, host[0], host[1], host[2], w.host_ts,
-                        w.host_mask ? P(pair) : 0);
+        ret = blocking_call(t, SYS_pselect6, n, host[0], host[1], host[2],
+                            w.host_ts, w.host_mask ? P(pair) : 0);
     for (int i = 0; i < 3 && ret >= 0; i++)
         if (host[i] && words &&
             put_bytes(t, a[1 + i], sets + (size_t) i * words, 8 * words))
@@ -199,14 +199,15 @@ static int64_t epoll_wait_call(thread_t *t, const uint64_t *a, uint64_t nr,
     int64_t ret;
 
     if (max > 0 && !user_range(a[1], (uint64_t) max * EVENT_SIZE))
-        return host_call(nr, a[0], bad_pointer(a[1], ~0UL), (uint64_t) max,
-                         timeout, w->host_mask, SIGSET_SIZE);
+        return blocking_call(t, nr, a[0], bad_pointer(a[1], ~0UL),
+                             (uint64_t) max, timeout, w->host_mask,
+                             SIGSET_SIZE);
     if (fd_hidden(a[0]))
         return -EBADF;
     if (max > EVENTS_MAX)
         max = EVENTS_MAX;
-    ret = host_call(nr, a[0], P(events), (uint64_t) max, timeout, w->host_mask,
-                    SIGSET_SIZE);
+    ret = blocking_call(t, nr, a[0], P(events), (uint64_t) max, timeout,
+                        w->host_mask, SIGSET_SIZE);
     if (ret > 0 && put_bytes(t, a[1], events, (size_t) ret * EVENT_SIZE))
         return -EFAULT;
     return ret;

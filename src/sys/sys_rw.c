@@ -80,10 +80,10 @@ static int64_t rw_host(const rw_t *rw, const struct iovec *iov, int nr)
         call = nr == 1 ? (rw->write ? SYS_write : SYS_read)
                        : (rw->write ? SYS_writev : SYS_readv);
     if (nr == 1 && !rw->flagged)
-        return host_call(call, (uint64_t) rw->fd, P(iov->iov_base),
-                         iov->iov_len, (uint64_t) rw->pos, 0, 0);
-    return host_call(call, (uint64_t) rw->fd, P(iov), (uint64_t) nr,
-                     (uint64_t) rw->pos, 0, (uint64_t) rw->flags);
+        return blocking_call(rw->t, call, (uint64_t) rw->fd, P(iov->iov_base),
+                             iov->iov_len, (uint64_t) rw->pos, 0, 0);
+    return blocking_call(rw->t, call, (uint64_t) rw->fd, P(iov), (uint64_t) nr,
+                         (uint64_t) rw->pos, 0, (uint64_t) rw->flags);
 }
 
 static void rw_advance(rw_t *rw, uint64_t n)
@@ -439,7 +439,7 @@ int64_t sys_vmsplice(thread_t *t, const uint64_t *a)
         return -EINVAL;
     if (fd_hidden(a[0]))
         return -EBADF;
-    mode = (int) host_call(SYS_fcntl, a[0], 3 /* F_GETFL */, 0, 0, 0, 0);
+    mode = (int) blocking_call(t, SYS_fcntl, a[0], 3 /* F_GETFL */, 0, 0, 0, 0);
     if (mode < 0 || fstat((int) a[0], &st) || !S_ISFIFO(st.st_mode))
         return -EBADF;
     rw.write = (mode & 3) != 0;
@@ -451,7 +451,7 @@ int64_t sys_getrandom(thread_t *t, const uint64_t *a)
     uint64_t len = a[1] > 0x7fffffff ? 0x7fffffff : a[1], sum = 0;
 
     if (len == 0)
-        return host_call(SYS_getrandom, 0, 0, a[2], 0, 0, 0);
+        return blocking_call(t, SYS_getrandom, 0, 0, a[2], 0, 0, 0);
     while (sum < len) {
         uint64_t n = len - sum < STEP_FIRST ? len - sum : STEP_FIRST;
         struct iovec iov[1];
@@ -462,11 +462,11 @@ int64_t sys_getrandom(thread_t *t, const uint64_t *a)
                      &span)) {
             if (sum)
                 break;
-            return host_call(SYS_getrandom, bad_pointer(a[0], len), n, a[2], 0,
-                             0, 0);
+            return blocking_call(t, SYS_getrandom, bad_pointer(a[0], len), n,
+                                 a[2], 0, 0, 0);
         }
-        ret = host_call(SYS_getrandom, P(iov[0].iov_base), span.bytes, a[2], 0,
-                        0, 0);
+        ret = blocking_call(t, SYS_getrandom, P(iov[0].iov_base), span.bytes,
+                            a[2], 0, 0, 0);
         n = span.bytes;
         span_put(&t->cpu, &span);
         if (ret < 0)

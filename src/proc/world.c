@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proc/world.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "proc/proc.h"
+
+/* Not FUTEX_PRIVATE_FLAG: a vfork child is another process on this memory. */
+static void word_wait(_Atomic uint32_t *word, uint32_t value)
+{
+    /* EAGAIN and EINTR: the caller looks again. */
+    (void) syscall(SYS_futex, word, FUTEX_WAIT, value, NULL, NULL, 0);
+}
+
+static void word_wake(_Atomic uint32_t *word)
+{
+    (void) syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void world_init(world_t *world)
+{
+    pthread_mutex_init(&world->lock, NULL);
+    atomic_init(&world->stop, 0);
+    atomic_init(&world->count, 0);
+    TAILQ_INIT(&world->threads);
+}
+
+/* seq_cst: see world.h. */
+static void set_state(thread_t *t, uint32_t state)
+{
+    atomic_store_explicit(&t->world.state, state, memory_order_seq_cst);
+}
+
+static uint32_t stop_of(const thread_t *t)
+{
+    return atomic_load_explicit(&t->proc->world->stop, memory_order_seq_cst);
+}
+
+void world_enter_safe(thread_t *t)
+{
+    set_state(t, WORLD_SAFE);
+    if (stop_of(t))
+        word_wake(&t->world.state);
+}
+
+/* From SAFE to `state`, which is not safe. */
+static void leave_safe_for(thread_t *t, uint32_t state)
+{
+    for (;;) {
+        set_state(t, state);
+        if (!stop_of(t))
+            return;
+        world_enter_safe(t);
+        word_wait(&t->proc->world->stop, 1);
+    }
+}
+
+void world_leave_safe(thread_t *t)
+{
+    leave_safe_for(t, WORLD_HOST);
+}
+
+void world_enter_guest(thread_t *t)
+{
+    leave_safe_for(t, WORLD_GUEST);
+}
+
+/*
+ * A kick that was on its way when the vCPU came out by itself must not
+ * interrupt the system call that the thread goes on to: wait until it has been
+ * sent, and let its signal be taken now.
+ */
+void world_leave_guest(thread_t *t)
+{
+    set_state(t, WORLD_HOST);
+    /* seq_cst: pairs with kick()'s increment, which precedes its look at our
+     * state. */
+    while (atomic_load_explicit(&t->world.kicking, memory_order_seq_cst) != 0)
+        sched_yield();
+    /* A plain look first. Acquire: pairs with kick()'s release of `kicking`. */
+    if (atomic_load_explicit(&t->world.kicked, memory_order_acquire)) {
+        atomic_store_explicit(&t->world.kicked, false, memory_order_relaxed);
+        (void) syscall(SYS_getppid);
+    }
+}
+
+static void kick(thread_t *t)
+{
+    atomic_fetch_add_explicit(&t->world.kicking, 1, memory_order_seq_cst);
+    if (atomic_load_explicit(&t->world.state, memory_order_seq_cst) ==
+        WORLD_GUEST) {
+        atomic_store_explicit(&t->world.kicked, true, memory_order_relaxed);
+        hv_vcpu_kick(t->vcpu);
+    }
+    /* Release: `kicked` and the signal come before. */
+    atomic_fetch_sub_explicit(&t->world.kicking, 1, memory_order_release);
+}
+
+/* The list's lock, taken at a safe point: its holder may want us to stop. */
+static void world_lock(thread_t *self)
+{
+    int error;
+
+    set_state(self, WORLD_SAFE);
+    if (stop_of(self))
+        word_wake(&self->world.state);
+    error = pthread_mutex_lock(&self->proc->world->lock);
+    if (error)
+        elfuse_panic("world: lock: %s", strerror(error));
+    /* Only the lock's holder stops the world. */
+    set_state(self, WORLD_HOST);
+}
+
+static void world_unlock(thread_t *self)
+{
+    int error = pthread_mutex_unlock(&self->proc->world->lock);
+
+    if (error)
+        elfuse_panic("world: unlock: %s", strerror(error));
+}
+
+void world_add(thread_t *self, thread_t *other)
+{
+    world_t *world = self->proc->world;
+
+    world_lock(self);
+    TAILQ_INSERT_TAIL(&world->threads, other, world.entry);
+    atomic_fetch_add_explicit(&world->count, 1, memory_order_relaxed);
+    world_unlock(self);
+}
+
+void world_remove(thread_t *self, thread_t *other)
+{
+    world_t *world = self->proc->world;
+
+    world_lock(self);
+    TAILQ_REMOVE(&world->threads, other, world.entry);
+    atomic_fetch_sub_explicit(&world->count, 1, memory_order_relaxed);
+    world_unlock(self);
+}
+
+void world_join(thread_t *t)
+{
+    world_add(t, t);
+}
+
+void world_leave(thread_t *t)
+{
+    world_remove(t, t);
+}
+
+static void wait_until_safe(thread_t *t)
+{
+    uint32_t state;
+
+    while ((state = atomic_load_explicit(&t->world.state,
+                                         memory_order_seq_cst)) != WORLD_SAFE) {
+        if (state == WORLD_GUEST)
+            kick(t);
+        word_wait(&t->world.state, state);
+    }
+}
+
+void world_stop(thread_t *self)
+{
+    world_t *world = self->proc->world;
+    thread_t *t;
+
+    world_lock(self);
+    atomic_store_explicit(&world->stop, 1, memory_order_seq_cst);
+    TAILQ_FOREACH (t, &world->threads, world.entry) {
+        if (t != self)
+            wait_until_safe(t);
+    }
+}
+
+void world_resume(thread_t *self)
+{
+    world_t *world = self->proc->world;
+
+    atomic_store_explicit(&world->stop, 0, memory_order_seq_cst);
+    word_wake(&world->stop);
+    world_unlock(self);
+}
+
+void world_after_fork(thread_t *self)
+{
+    world_init(self->proc->world);
+    atomic_store_explicit(&self->world.kicking, 0, memory_order_relaxed);
+    world_join(self);
+}
