@@ -15,17 +15,16 @@ import lzma
 import os
 import re
 import shutil
-import subprocess
-import tarfile
 import tempfile
-import time
+
+from debian import KEYRING, Debian, Failure, open_deb, run
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KERNELS = {
-    # name: (suite, pattern of the package's name)
-    "6.1": ("bookworm", r"linux-image-6\.1\.[^-]*-\d+-arm64"),
-    "6.12": ("trixie", r"linux-image-6\.12\.[^-]*-arm64"),
-    "6.12-16k": ("trixie", r"linux-image-6\.12\.[^-]*-arm64-16k"),
+    # name: pattern of the package's name
+    "6.1": r"linux-image-6\.1\.[^-]*-\d+-arm64",
+    "6.12": r"linux-image-6\.12\.[^-]*-arm64",
+    "6.12-16k": r"linux-image-6\.12\.[^-]*-arm64-16k",
 }
 BUSYBOX_SUITE = "bookworm"
 # What init loads, and in "root" what it loads for a root image; each with
@@ -45,23 +44,9 @@ HOST_PACKAGES = {
 }
 
 
-class Failure(Exception):
-    """The tool itself cannot go on; the text is one line for the user."""
-
-
-KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
-
-
-def run(command, **options):
-    """Runs a command quietly; Failure with its last words if it fails."""
-    done = subprocess.run(command, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          **options)
-    if done.returncode:
-        words = done.stdout.decode(errors="replace").strip().splitlines()
-        raise Failure("%s failed: %s" % (os.path.basename(command[0]),
-                                         words[-1] if words else "no output"))
-    return done.stdout.decode(errors="replace")
+def cache_folder():
+    return os.environ.get("ELFUSE_VM_CACHE", os.path.join(
+        os.path.dirname(os.path.dirname(HERE)), "build", "vm"))
 
 
 def cross_compiler():
@@ -73,14 +58,24 @@ def cross_compiler():
     return None
 
 
-def install_missing(say):
-    """Installs what the tool needs from the machine's own archive."""
-    missing = [package for program, package in HOST_PACKAGES.items()
-               if not shutil.which(program)]
+def missing_for_machine():
+    """Packages of the build machine that a run needs and that are not there."""
+    missing = missing_programs(HOST_PACKAGES)
     if not os.path.exists(KEYRING):
         missing.append("debian-archive-keyring")
     if not cross_compiler():
         missing += ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"]
+    return missing
+
+
+def missing_programs(packages):
+    """packages: a dictionary from a program to what it comes with."""
+    return [package for program, package in packages.items()
+            if not shutil.which(program)]
+
+
+def install(missing, say):
+    """Installs packages from the build machine's own archive."""
     if not missing:
         return
     command = ["apt-get", "install", "-y", "--no-install-recommends"] + missing
@@ -99,7 +94,7 @@ def install_missing(say):
 class Stock:
     def __init__(self, folder, say):
         self.folder = folder
-        self.say = say
+        self.debian = Debian(folder, say)
         os.makedirs(folder, exist_ok=True)
 
     @contextlib.contextmanager
@@ -108,7 +103,7 @@ class Stock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-    def _made(self, name, make):
+    def made(self, name, make):
         """Path of the cached folder; make(temporary folder) fills it."""
         path = os.path.join(self.folder, name)
         if os.path.exists(path):
@@ -124,74 +119,17 @@ class Stock:
                     shutil.rmtree(scratch, ignore_errors=True)
         return path
 
-    # Packages
-
-    def _apt(self, *arguments, cwd=None):
-        """apt on a configuration of its own: arm64, Debian's archive, nothing
-        of the machine's sources, no root needed."""
-        apt = os.path.join(self.folder, "apt")
-        for part in ("lists/partial", "archives/partial"):
-            os.makedirs(os.path.join(apt, part), exist_ok=True)
-        mirror = os.environ.get("ELFUSE_VM_MIRROR",
-                                "http://deb.debian.org/debian")
-        suites = sorted({suite for suite, _ in KERNELS.values()})
-        with open(os.path.join(apt, "sources.list"), "w") as out:
-            for suite in suites:
-                out.write("deb [signed-by=%s] %s %s main\n" %
-                          (KEYRING, mirror, suite))
-        with open(os.path.join(apt, "apt.conf"), "w") as out:
-            out.write('''\
-Dir::State "{0}"; Dir::State::Lists "{0}/lists"; Dir::State::status "/dev/null";
-Dir::Cache "{0}"; Dir::Cache::Archives "{0}/archives";
-Dir::Etc::SourceList "{0}/sources.list"; Dir::Etc::SourceParts "/dev/null";
-Dir::Etc::Preferences "/dev/null"; Dir::Etc::PreferencesParts "/dev/null";
-APT::Architecture "arm64"; APT::Architectures {{ "arm64"; }};
-APT::Sandbox::User ""; Acquire::Languages "none"; Acquire::Retries "3";
-'''.format(apt))
-        environment = dict(os.environ, LC_ALL="C",
-                           APT_CONFIG=os.path.join(apt, "apt.conf"))
-        return run(arguments, env=environment, cwd=cwd)
-
-    def _apt_update(self):
-        # Runs under the lock. A list some hours old still names packages the
-        # archive holds.
-        stamp = os.path.join(self.folder, "apt", "updated")
-        if not os.path.exists(stamp) or \
-                time.time() - os.path.getmtime(stamp) > 6 * 3600:
-            self.say("reading Debian's list of arm64 packages")
-            self._apt("apt-get", "-q", "update")
-            with open(stamp, "w"):
-                pass
-
-    def _download(self, package, folder):
-        self.say("downloading " + package)
-        self._apt("apt-get", "-q", "download", package, cwd=folder)
-        debs = [name for name in os.listdir(folder) if name.endswith(".deb")]
-        if len(debs) != 1:
-            raise Failure("apt-get download %s brought no package" % package)
-        return os.path.join(folder, debs[0])
-
-    def _newest(self, pattern):
-        names = self._apt("apt-cache", "pkgnames", "linux-image-").split()
-        found = [name for name in names if re.fullmatch(pattern, name)]
-        if not found:
-            raise Failure("the archive has no package " + pattern)
-        return max(found, key=lambda name:
-                   [int(n) for n in re.findall(r"\d+", name)])
-
     # Parts
 
     def kernel(self, name):
         """Folder with Image, version and modules/*.ko."""
-        suite, pattern = KERNELS[name]
-
         def make(folder):
-            self._apt_update()
-            package = self._newest(pattern)
-            deb = self._download(package, folder)
+            self.debian.update()
+            package = self.debian.newest("linux-image-", KERNELS[name])
+            deb = self.debian.download(package, folder)
             os.mkdir(os.path.join(folder, "modules"))
             wanted = self._wanted_files(deb)
-            with self._open_deb(deb) as archive:
+            with open_deb(deb) as archive:
                 for member in archive:
                     target = wanted(member.name)
                     if target and member.isfile():
@@ -204,27 +142,14 @@ APT::Sandbox::User ""; Acquire::Languages "none"; Acquire::Retries "3";
             with open(os.path.join(folder, "version"), "w") as out:
                 out.write(package + "\n")
 
-        return self._made("kernel-%s-v%d" % (name, CACHE_VERSION), make)
-
-    @staticmethod
-    @contextlib.contextmanager
-    def _open_deb(deb):
-        with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", deb],
-                              stdout=subprocess.PIPE) as tar:
-            with tarfile.open(fileobj=tar.stdout, mode="r|") as archive:
-                yield archive
-                # Whatever is left, so that dpkg-deb can end.
-            while tar.stdout.read(1 << 20):
-                pass
-        if tar.returncode:
-            raise Failure("%s is damaged" % os.path.basename(deb))
+        return self.made("kernel-%s-v%d" % (name, CACHE_VERSION), make)
 
     def _wanted_files(self, deb):
         """Maps a member of the kernel package to its name in the cache."""
         files, depends = {}, {}
         pattern = re.compile(r".*/lib/modules/[^/]+/kernel/.*/([^/]+)\.ko"
                              r"(?:\.xz)?")
-        with self._open_deb(deb) as archive:
+        with open_deb(deb) as archive:
             for member in archive:
                 match = pattern.fullmatch(member.name)
                 if not match or not re.search(
@@ -259,15 +184,15 @@ APT::Sandbox::User ""; Acquire::Languages "none"; Acquire::Retries "3";
 
     def busybox(self):
         def make(folder):
-            self._apt_update()
-            deb = self._download("busybox-static/" + BUSYBOX_SUITE, folder)
-            with self._open_deb(deb) as archive:
+            self.debian.update()
+            deb = self.debian.download("busybox-static/" + BUSYBOX_SUITE, folder)
+            with open_deb(deb) as archive:
                 for member in archive:
                     if member.name.endswith("bin/busybox"):
                         with open(os.path.join(folder, "busybox"), "wb") as f:
                             f.write(archive.extractfile(member).read())
             os.unlink(deb)
-        return os.path.join(self._made("busybox-v%d" % CACHE_VERSION, make),
+        return os.path.join(self.made("busybox-v%d" % CACHE_VERSION, make),
                             "busybox")
 
     def init(self):
@@ -285,7 +210,7 @@ APT::Sandbox::User ""; Acquire::Languages "none"; Acquire::Retries "3";
             run(command + ["-o", os.path.join(folder, "init")] +
                 [path for path in sources if path.endswith(".c")])
         return os.path.join(
-            self._made("init-" + key.hexdigest()[:16], make), "init")
+            self.made("init-" + key.hexdigest()[:16], make), "init")
 
     def initramfs(self, kernel):
         """Path of an archive without elfuse; see with_elfuse()."""
@@ -301,7 +226,7 @@ APT::Sandbox::User ""; Acquire::Languages "none"; Acquire::Retries "3";
             with open(os.path.join(folder, "cpio"), "wb") as out:
                 fill_initramfs(Archive(out), kernel_folder, busybox, init)
         name = "initramfs-%s-%s" % (kernel, key.hexdigest()[:16])
-        return os.path.join(self._made(name, make), "cpio")
+        return os.path.join(self.made(name, make), "cpio")
 
 
 class Archive:
