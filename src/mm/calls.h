@@ -43,6 +43,22 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
  */
 int64_t place_find(mm_t *mm, uint64_t addr, uint64_t len, uint64_t flags);
 
+typedef struct map_request {
+    uint64_t addr, len; /* page aligned, len not 0 */
+    uint64_t flags;     /* the guest's, FIXED added for FIXED_NOREPLACE */
+    uint64_t offset;
+    int prot, fd;
+    uint32_t vma_flags;
+    object_ref_t backing;    /* object NULL: private anonymous memory */
+    struct segment *segment; /* of shmat; NULL: mmap */
+} map_request_t;
+
+/* mmap and shmat from the choice of the address on: returns it, or -errno with
+ * nothing changed. (mmap.c) */
+int64_t map_region(mm_t *mm, mm_cpu_t *cpu, map_request_t *r);
+/* What is behind r->segment. (shm.c) */
+int segment_backing(mm_t *mm, map_request_t *r);
+
 /* Pages of [start, end) that VMAs cover. (munmap.c) */
 uint64_t mapped_pages(mm_t *mm, uint64_t start, uint64_t end);
 /*

@@ -49,6 +49,7 @@ struct mm {
     /* Objects alive, and how many the host's limit of mappings leaves room for
      * beside what guest memory itself needs. */
     uint64_t nr_objects, max_objects;
+    uint64_t nr_attaches; /* shmats so far, to number them */
     mm_image_t image;
     bool randomise;
 

@@ -62,7 +62,8 @@ static bool line_continues(const line_t *a, const line_t *b)
 
     return a->end == b->start && a->host && b->host &&
            low->prot == high->prot && low->flags == high->flags &&
-           low->object->fd == high->object->fd && !low->object->anonymous &&
+           low->object->fd == high->object->fd && !low->object->attach &&
+           !high->object->attach && !low->object->anonymous &&
            !high->object->anonymous &&
            a->offset + (a->end - a->start) == b->offset &&
            a->host->ino == b->host->ino && a->host->major == b->host->major &&
@@ -110,7 +111,7 @@ static sizes_t line_sizes(mm_t *mm, const line_t *l)
     s.rss = pt_count_present(mm, l->start, l->end) << GUEST_PAGE_SHIFT;
     if (!vma->object)
         s.anonymous = s.rss;
-    else if (vma->object->anonymous)
+    else if (vma->object->anonymous || vma->object->attach)
         s.shmem = s.rss;
     else
         s.file = s.rss;

@@ -92,6 +92,14 @@ int64_t mm_mlock(mm_t *mm, mm_cpu_t *cpu, uint64_t addr, uint64_t len,
 int64_t mm_munlock(mm_t *mm, mm_cpu_t *cpu, uint64_t addr, uint64_t len);
 int64_t mm_mlockall(mm_t *mm, mm_cpu_t *cpu, int flags);
 int64_t mm_munlockall(mm_t *mm, mm_cpu_t *cpu);
+int64_t mm_shmat(mm_t *mm, mm_cpu_t *cpu, int id, uint64_t addr, int flags);
+int64_t mm_shmdt(mm_t *mm, mm_cpu_t *cpu, uint64_t addr);
+/*
+ * Linux counts an attach for each VMA of a segment, the host for each of its
+ * own: how many more of segment `id` the guest has. (An mprotect of a part is
+ * not seen by the host.)
+ */
+uint64_t mm_shm_attaches(mm_t *mm, int id);
 
 /*
  * RLIMIT_AS, DATA, STACK and MEMLOCK are the guest's: mm accounts for them,

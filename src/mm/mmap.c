@@ -17,15 +17,6 @@
 #define HUGE_SHIFT 26
 #define HUGE_MASK  0x3f
 
-typedef struct map_request {
-    uint64_t addr, len;
-    uint64_t flags; /* the guest's, FIXED added for FIXED_NOREPLACE */
-    uint64_t offset;
-    int prot, fd;
-    uint32_t vma_flags;
-    object_ref_t backing; /* object NULL: private anonymous memory */
-} map_request_t;
-
 /* cap_mmap_addr() */
 static int low_address_check(const mm_t *mm, uint64_t addr)
 {
@@ -173,6 +164,8 @@ static int map_backing(mm_t *mm, map_request_t *r)
     int type = r->flags & MAP_TYPE;
 
     r->backing.max_prot = PROT_READ | PROT_WRITE | PROT_EXEC;
+    if (r->segment)
+        return segment_backing(mm, r);
     if (!(r->flags & MAP_ANONYMOUS))
         return map_file(mm, r);
     if (type == MAP_PRIVATE) {
@@ -225,7 +218,7 @@ static void map_perform(mm_t *mm, mm_cpu_t *cpu, const map_request_t *r)
     vma_add(mm, &area);
 }
 
-static int64_t map_locked(mm_t *mm, mm_cpu_t *cpu, map_request_t *r)
+int64_t map_region(mm_t *mm, mm_cpu_t *cpu, map_request_t *r)
 {
     int err = map_place(mm, r);
 
@@ -262,7 +255,7 @@ int64_t mm_mmap(mm_t *mm, mm_cpu_t *cpu, uint64_t addr, uint64_t len,
     if (result)
         return result;
     mm_lock(mm);
-    result = map_locked(mm, cpu, &r);
+    result = map_region(mm, cpu, &r);
     mm_unlock(mm);
     return result;
 }

@@ -191,6 +191,27 @@ int object_map_anonymous(struct mm *mm, uint64_t len, object_ref_t *ref)
     return 0;
 }
 
+int object_adopt(struct mm *mm, void *own, uint64_t attach, int shmid,
+                 uint64_t segment, object_ref_t *ref)
+{
+    uint64_t len = (segment + GUEST_PAGE_SIZE - 1) & GUEST_PAGE_MASK;
+    extent_t e = extent_of(mm, 0, len);
+    object_t *object;
+
+    if (object_prepare(mm, &e, len, ref))
+        return -ENOMEM;
+    object = ref->object;
+    ref->max_prot = widen(own, e.size, -1, 0, true, &object->writable);
+    object->shared = true;
+    object->attach = attach;
+    object->shmid = shmid;
+    object->segment = segment;
+    if (area_move(object, own, e.size, 0) == 0)
+        return 0;
+    object_abandon(mm, ref);
+    return -ENOMEM;
+}
+
 int object_map_special(struct mm *mm, void *own, uint64_t len, const char *name,
                        object_ref_t *ref)
 {
@@ -224,6 +245,9 @@ static void object_inherit(object_t *object, const object_t *from)
     object->writable = from->writable;
     object->fd = from->fd;
     object->special = from->special;
+    object->attach = from->attach;
+    object->shmid = from->shmid;
+    object->segment = from->segment;
 }
 
 int object_duplicate(struct mm *mm, const object_t *object, uint64_t host,

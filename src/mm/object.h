@@ -33,6 +33,9 @@ typedef struct object {
     int fd;              /* descriptor number it was mapped from, or -1: two
                             objects of one file print as one VMA in maps */
     const char *special; /* "[vdso]", "[vvar]"; NULL otherwise */
+    uint64_t attach;     /* number of the shmat that it comes from, 0: none */
+    uint64_t segment;    /* bytes of its shared memory segment */
+    int shmid;
 } object_t;
 
 /* What object_map gives: the piece for the first guest page. */
@@ -50,6 +53,12 @@ int object_map_file(struct mm *mm, int fd, uint64_t offset, uint64_t len,
                     int prot, int flags, object_ref_t *ref);
 /* Shared anonymous memory. */
 int object_map_anonymous(struct mm *mm, uint64_t len, object_ref_t *ref);
+/*
+ * A System V segment that the host has attached at `own`, as the shmat numbered
+ * `attach`: its pages move into the area, and `own` is gone when this succeeds.
+ */
+int object_adopt(struct mm *mm, void *own, uint64_t attach, int shmid,
+                 uint64_t segment, object_ref_t *ref);
 /* elfuse's own page(s) at `own`: the same memory when it is a shared mapping,
  * a copy otherwise. */
 int object_map_special(struct mm *mm, void *own, uint64_t len, const char *name,

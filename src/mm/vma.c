@@ -325,6 +325,9 @@ static bool mergeable(const vma_t *low, const vma_t *high)
         low->flags != high->flags || low->max_prot != high->max_prot ||
         low->object != high->object || (low->flags & VMA_SPECIAL))
         return false;
+    /* Linux counts the areas of a segment, and leaves them as they are. */
+    if (low->object && low->object->attach)
+        return false;
     if (low->object)
         return vma_object_host(low, low->end) == high->object_host;
     return low->offset + (low->end - low->start) == high->offset;

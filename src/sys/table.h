@@ -183,6 +183,10 @@ extern const sys_entry_t sys_table[SYS_MAX];
     X(msgrcv)                                     \
     X(msgsnd)                                     \
     X(semctl)                                     \
+    X(shmget)                                     \
+    X(shmctl)                                     \
+    X(shmat)                                      \
+    X(shmdt)                                      \
     /* sys_time.c */                              \
     X(clock_gettime)                              \
     X(gettimeofday)                               \

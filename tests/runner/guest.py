@@ -60,7 +60,7 @@ NO_REFERENCE = ("6.12-16k",)
 OPTIONAL = ("6.12-16k",)
 
 # Programs for calls that elfuse does not serve yet (ENOSYS), and why.
-LATER = {"shm": "SysV shared memory is not served yet: shmat is ENOSYS"}
+LATER = {}
 
 # What rests on the host's page size, where that is not the program's 4 KiB: the
 # end of a file, and what has been copied on write, go by the host's pages.
