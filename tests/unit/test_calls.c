@@ -5,7 +5,7 @@
 /* sources: src/mm/pagetable.c src/mm/ptmove.c src/mm/ptretain.c */
 /* sources: src/mm/span.c src/mm/tablepool.c src/mm/window.c */
 /* sources: src/mm/vma.c src/mm/object.c src/mm/objectedge.c */
-/* sources: src/mm/account.c src/mm/mmap.c */
+/* sources: src/mm/account.c src/mm/mmap.c src/mm/shm.c */
 /* sources: src/mm/munmap.c src/mm/mprotect.c src/mm/mremap.c */
 /* sources: src/mm/madvise.c src/mm/mlock.c src/mm/fault.c src/mm/image.c */
 /* sources: src/mm/maps.c src/mm/hostmaps.c src/mm/brk.c */
