@@ -51,12 +51,6 @@ int64_t sys_get_robust_list(thread_t *t, const uint64_t *a)
     return 0;
 }
 
-/* clone, clone3, fork and vfork forms: not served yet. */
-int64_t sys_clone(thread_t *t, const uint64_t *a)
-{
-    return sys_enosys(t, a);
-}
-
 int64_t sys_execve(thread_t *t, const uint64_t *a)
 {
     return sys_enosys(t, a);

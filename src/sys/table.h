@@ -212,6 +212,7 @@ extern const sys_entry_t sys_table[SYS_MAX];
     X(get_robust_list)                            \
     X(futex)                                      \
     X(clone)                                      \
+    X(clone3)                                     \
     X(execve)                                     \
     X(personality)                                \
     X(unshare)                                    \
