@@ -35,22 +35,20 @@
 #define FRAME_EXIT_PANIC 4
 /*
  * First exit of a vCPU, which says about itself in x[]: three reads of counters
- * in this order, and ID_AA64ISAR0_EL1. With x[READY_AGAIN] not zero when the
- * host runs the vCPU on, it reads anew and rings once more; otherwise it goes
- * to EL0 with what the frame says.
+ * in this order, and ID_AA64ISAR0_EL1. FP_COUNTER asks for the same again.
  */
 #define FRAME_EXIT_READY    5
 #define READY_CNTPCT_BEFORE 0
 #define READY_CNTVCT        1
 #define READY_CNTPCT_AFTER  2
 #define READY_ISAR0         3
-#define READY_AGAIN         4
 /* fp_op was FP_SAVE: frame.fp is valid. */
 #define FRAME_EXIT_FP_SAVED 6
 
 /* vcpu_frame_t.fp_op, for the shim to do when it is run on. Zero: nothing. */
-#define FP_SAVE 1 /* registers to frame.fp, then ring */
-#define FP_LOAD 2 /* registers from frame.fp, then on to EL0 */
+#define FP_SAVE    1 /* registers to frame.fp, then ring */
+#define FP_LOAD    2 /* registers from frame.fp, then on to EL0 */
+#define FP_COUNTER 4 /* FRAME_EXIT_READY once more: x[] is overwritten */
 
 /* In fp_state_t. */
 #define FP_VL   8
@@ -92,7 +90,7 @@ typedef struct vcpu_frame {
     uint64_t tpidr_el0;
     uint32_t exit;  /* FRAME_EXIT_* */
     uint32_t vcpu;  /* index of this vCPU */
-    uint32_t fp_op; /* FP_SAVE or FP_LOAD */
+    uint32_t fp_op; /* FP_SAVE, FP_LOAD or FP_COUNTER */
     uint32_t reserved;
     tlb_request_t tlb;
     _Alignas(16) fp_state_t fp;

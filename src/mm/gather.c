@@ -351,3 +351,23 @@ void gather_wait_for(struct mm *mm, struct mm_cpu *cpu, uint64_t start,
     run_at_once(cpu);
     revoking_collect(mm, cpu);
 }
+
+void gather_end_cpu(struct mm *mm, struct mm_cpu *cpu)
+{
+    gather_t g;
+
+    if (!cpu->frame)
+        return;
+    /* What is freed at the end of a round may ask for another one. */
+    do {
+        if (!cpu_completed(cpu, cpu->tlb_sequence)) {
+            gather_begin(&g, mm, cpu);
+            request_add(&g, TLB_AT_ONCE);
+            run_at_once(cpu);
+        }
+        for (revoked_t *r = mm->revoking->list; r; r = r->next)
+            if (r->cpu == cpu)
+                r->cpu = NULL;
+        revoking_collect(mm, cpu);
+    } while (!cpu_completed(cpu, cpu->tlb_sequence));
+}

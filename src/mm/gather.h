@@ -65,6 +65,10 @@ void revoking_collect(struct mm *mm, struct mm_cpu *cpu);
 /* True when mm_after_exit has something to look at. Any thread. */
 bool revoking_pending(const struct mm *mm);
 
+/* The thread of `cpu` ends: its request is carried out now, and nothing waits
+ * for it any more. Spans stay. */
+void gather_end_cpu(struct mm *mm, struct mm_cpu *cpu);
+
 /* True while some unfinished invalidation covers part of [start, end). */
 bool gather_revoking(struct mm *mm, uint64_t start, uint64_t end);
 /* Have it finished, by this vCPU if need be. */

@@ -61,8 +61,7 @@ struct mm {
     dirty_map_t *dirty;
 
     /* Registered threads, for spans: whoever frees backing looks at them. */
-    mm_cpu_t *cpus[VCPU_MAX];
-    unsigned nr_cpus;
+    TAILQ_HEAD(, mm_cpu) cpus;
 };
 
 /* Takes the memory lock, and drains what EL1 has left (nothing yet). */

@@ -129,6 +129,7 @@ int mm_create(hv_vm_t *vm, const hv_caps_t *caps, const mm_options_t *opt,
     mm->caps = *caps;
     mm->randomise = opt->randomise;
     RB_INIT(&mm->vmas);
+    TAILQ_INIT(&mm->cpus);
     error = take_limits(mm);
     if (error) {
         free(mm);
@@ -148,16 +149,27 @@ void mm_cpu_init(mm_t *mm, mm_cpu_t *cpu, vcpu_frame_t *frame)
     mm_lock(mm);
     cpu->frame = frame;
     cpu->tlb_sequence = cpu->tlb_seen = frame ? frame->tlb.sequence : 0;
-    /* Once without a frame, for the loader, and again with one. */
-    for (unsigned i = 0; i < mm->nr_cpus; i++) {
-        if (mm->cpus[i] == cpu) {
-            mm_unlock(mm);
-            return;
-        }
-    }
-    if (mm->nr_cpus == VCPU_MAX)
-        elfuse_panic("mm: more than %u threads", VCPU_MAX);
-    mm->cpus[mm->nr_cpus++] = cpu;
+    TAILQ_INSERT_TAIL(&mm->cpus, cpu, entry);
+    mm_unlock(mm);
+}
+
+void mm_cpu_park(mm_t *mm, mm_cpu_t *cpu)
+{
+    mm_lock(mm);
+    gather_end_cpu(mm, cpu);
+    cpu->frame = NULL;
+    mm_unlock(mm);
+}
+
+void mm_cpu_remove(mm_t *mm, mm_cpu_t *cpu)
+{
+    for (int i = 0; i < SPAN_SLOTS; i++)
+        if (atomic_load_explicit(&cpu->span[i].end, memory_order_relaxed))
+            elfuse_panic("mm: a thread ends with a span of %#lx",
+                         atomic_load_explicit(&cpu->span[i].start,
+                                              memory_order_relaxed));
+    mm_lock(mm);
+    TAILQ_REMOVE(&mm->cpus, cpu, entry);
     mm_unlock(mm);
 }
 

@@ -18,6 +18,8 @@
 
 #include <sys/resource.h>
 
+#include <bsd/sys/queue.h>
+
 #include "abi/frame.h"
 #include "hv/hv.h"
 #include "mm/span.h"
@@ -45,6 +47,7 @@ typedef struct mm_cpu {
     uint32_t fault_pages;  /* what the last fault materialised */
     uint32_t fault_run;    /* faults in a row at that distance */
     span_slot_t span[SPAN_SLOTS];
+    TAILQ_ENTRY(mm_cpu) entry; /* in mm's list */
 } mm_cpu_t;
 
 typedef struct mm_options {
@@ -61,7 +64,16 @@ typedef struct mm_options {
 int mm_create(hv_vm_t *vm, const hv_caps_t *caps, const mm_options_t *opt,
               mm_t **mm);
 const char *mm_error(void);
+/* From here on until mm_cpu_remove() mm knows the thread; any thread may call
+ * it. `cpu` is all zero but for run_shim. */
 void mm_cpu_init(mm_t *mm, mm_cpu_t *cpu, vcpu_frame_t *frame);
+/*
+ * The end of a thread, called by itself. mm_cpu_park(): what the frame's
+ * request owes is done, and the frame is not looked at again; spans that are
+ * held stay. mm_cpu_remove(): there is no span left either.
+ */
+void mm_cpu_park(mm_t *mm, mm_cpu_t *cpu);
+void mm_cpu_remove(mm_t *mm, mm_cpu_t *cpu);
 
 /* IPA of the level-0 table, for TTBR0. */
 uint64_t mm_ttbr0(const mm_t *mm);

@@ -39,12 +39,14 @@ static int slot_register(struct mm_cpu *cpu, uint64_t start, uint64_t end)
 
 bool span_overlaps(struct mm *mm, uint64_t start, uint64_t end)
 {
+    struct mm_cpu *cpu;
+
     /* After the descriptors were made invalid: pairs with the fence in
      * slot_register. */
     atomic_thread_fence(memory_order_seq_cst);
-    for (unsigned c = 0; c < mm->nr_cpus; c++) {
+    TAILQ_FOREACH (cpu, &mm->cpus, entry) {
         for (int i = 0; i < SPAN_SLOTS; i++) {
-            span_slot_t *s = &mm->cpus[c]->span[i];
+            span_slot_t *s = &cpu->span[i];
             /* Acquire: pairs with span_put, so that what was done through the
              * span is over; and with slot_register. */
             uint64_t e = atomic_load_explicit(&s->end, memory_order_acquire);

@@ -14,6 +14,7 @@
 #include "mm/mm.h"
 #include "proc/shim.h"
 #include "proc/signal.h"
+#include "proc/vcpus.h"
 #include "proc/world.h"
 
 /* What is per process; a vfork child will copy it as a whole. */
@@ -23,7 +24,9 @@ typedef struct proc {
     mm_t *mm;
     world_t *world; /* the threads that share mm */
     shim_t shim;
-    _Atomic unsigned nr_vcpus; /* ids used up */
+    vcpus_t *vcpus;              /* of vm */
+    _Atomic uint32_t nr_threads; /* that have not ended */
+    _Atomic int leader_status;   /* what the main thread has ended with */
     pid_t pid;
     char *exe;    /* absolute path of the program, as /proc/self/exe shows */
     int exe_fd;   /* O_PATH descriptor of it, hidden from the guest */
@@ -40,14 +43,28 @@ typedef struct proc {
     unsigned auxv_len; /* in 64-bit words */
 } proc_t;
 
+/* A host thread that is made for a thread of the guest: proc/thread_host.c. */
+typedef struct host_thread {
+    pthread_t pthread;
+    _Atomic uint32_t stage; /* a futex word */
+    uint64_t unshare;       /* what HOST_UNSHARE asks for */
+    int error;              /* of HOST_FAILED, -errno */
+    uint64_t mask;          /* of signals, to begin with */
+} host_thread_t;
+
 typedef struct thread {
     proc_t *proc;
     pid_t tid;
+    vcpu_t *slot; /* which vCPU it has; the two below are its */
     hv_vcpu_t *vcpu;
     vcpu_frame_t *frame;
     mm_cpu_t cpu; /* mm's part */
     world_member_t world;
     signal_thread_t signal;
+    host_thread_t host; /* what runs it; the main thread's is all zero */
+    bool ended;         /* by exit: thread_run() comes back */
+    uint64_t clear_tid; /* guest address, or 0: cleared at the end */
+    uint64_t robust;    /* guest address of the head of its list, or 0 */
 } thread_t;
 
 /* The calling host thread's guest thread; NULL in threads of elfuse's own. For
@@ -64,9 +81,10 @@ int proc_vm_create(proc_t *proc, const hv_options_t *hv,
 const char *proc_vm_error(void);
 
 /*
- * proc/thread.c: make the calling thread's vCPU and let it come as far as the
- * shim. thread->cpu is usable from here on, for proc_load() too. Errors as
- * above. thread_set_start says where EL0 begins: all other registers are 0.
+ * proc/thread.c: make the process's first thread, which is the calling one,
+ * with a vCPU that has come as far as the shim. thread->cpu is usable from here
+ * on, for proc_load() too. Errors as above. thread_set_start says where EL0
+ * begins: all other registers are 0.
  */
 int thread_create(proc_t *proc, thread_t **thread);
 void thread_set_start(thread_t *thread, uint64_t entry, uint64_t sp);
@@ -79,9 +97,19 @@ typedef struct load_result {
 int proc_load(proc_t *proc, mm_cpu_t *cpu, int fd, load_result_t *result);
 const char *proc_error(void);
 
-/* proc/run.c: run the calling thread's vCPU for ever; the process ends in it.
+/* proc/run.c: run the calling thread's vCPU until the thread has ended. */
+void thread_run(thread_t *thread);
+
+/*
+ * proc/thread_exit.c: the calling thread, which has ended, gives up what it
+ * has. As the last of its process it ends that. Afterwards it is to be joined;
+ * the main thread, whose id is the process's, stays for ever instead.
  */
-_Noreturn void thread_run(thread_t *thread);
+void thread_end(thread_t *thread);
+
+/* proc/thread.c: is this a thread of the guest's? Others of elfuse are not to
+ * be seen. Takes the world's lock; from a guest's thread. */
+bool thread_is_guest(pid_t tid);
 
 /* proc/exit.c: end the process as the guest asked: statistics, then status. */
 _Noreturn void proc_exit(proc_t *proc, int status);

@@ -96,6 +96,15 @@ void thread_run_to_doorbell(thread_t *thread)
     }
 }
 
+void thread_run_op(thread_t *thread, uint32_t fp_op, uint32_t exit)
+{
+    thread->frame->fp_op = fp_op;
+    thread_run_to_doorbell(thread);
+    if (thread->frame->exit != exit)
+        elfuse_panic("vCPU %u: exit %u instead of %u", thread->frame->vcpu,
+                     thread->frame->exit, exit);
+}
+
 void thread_run_shim(mm_cpu_t *cpu)
 {
     thread_t *thread =
@@ -215,9 +224,9 @@ static void sync_exit(thread_t *thread)
     }
 }
 
-_Noreturn void thread_run(thread_t *thread)
+void thread_run(thread_t *thread)
 {
-    for (;;) {
+    while (!thread->ended) {
         world_enter_guest(thread);
         thread_run_to_doorbell(thread);
         world_leave_guest(thread);
@@ -234,4 +243,5 @@ _Noreturn void thread_run(thread_t *thread)
                          thread->frame->exit);
         }
     }
+    thread_end(thread);
 }

@@ -9,6 +9,14 @@
  * nobody expects ends the process. */
 void thread_run_to_doorbell(thread_t *thread);
 
+/* Have the shim do fp_op (abi/frame.h), for which it rings with this exit. EL0
+ * does not run. */
+void thread_run_op(thread_t *thread, uint32_t fp_op, uint32_t exit);
+
+/* Make the guest's counter the host's, where caps.counter_exact is false. No
+ * other vCPU runs. -errno, hv_error(). */
+int thread_align_counter(thread_t *thread);
+
 /* mm_cpu_t.run_shim: the request in the frame has been carried out when it
  * returns. */
 void thread_run_shim(mm_cpu_t *cpu);

@@ -9,4 +9,29 @@
 /* clone with CLONE_THREAD. The new thread's tid, or -errno. */
 int64_t thread_clone(thread_t *t, const clone_args_t *args);
 
+/* A structure for a thread on that vCPU; neither mm nor the world knows it.
+ * NULL: no memory. */
+thread_t *thread_new(proc_t *proc, vcpu_t *slot);
+
+/*
+ * proc/thread_host.c: a host thread for `thread`, made by `self`, whose
+ * attributes it inherits. It runs the vCPU once and waits (host_wait_ready());
+ * then it is sent into the guest, or away. All signals are blocked in it. What
+ * fails is -EAGAIN; the thread is freed by thread_reap() then, its vCPU is
+ * free.
+ */
+int host_start(thread_t *self, thread_t *thread);
+int host_wait_ready(thread_t *thread);
+/* Let it call unshare() for itself; its error, after which it is gone. */
+int host_unshare(thread_t *thread, uint64_t flags);
+/* Into the guest, with what is in its frame and this signal mask. mm and the
+ * world know it. */
+void host_go(thread_t *thread, uint64_t mask);
+/* It has waited in vain. */
+void host_quit(thread_t *self, thread_t *thread);
+
+/* Join the host threads that have ended and free what they had. Before a fork,
+ * with the world stopped: then there are only the world's members. */
+void thread_reap(thread_t *self);
+
 #endif

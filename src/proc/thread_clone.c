@@ -1,9 +1,157 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "proc/thread.h"
-
+/* clone with CLONE_THREAD: pthread_create's, and others. */
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proc/run.h"
+#include "proc/thread.h"
+#include "sys/call.h"
+
+/* What a thread may have for itself: it asks for it when it begins. */
+#define OWN_SPACES \
+    (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET)
+
+/* A thread with descriptors of its own would not have those of later vCPUs;
+ * nor can one be suspended for another of the same process. */
+static int64_t refuse(const clone_args_t *args)
+{
+    uint64_t flags = args->flags;
+
+    if (!(flags & CLONE_FILES) || flags & CLONE_VFORK)
+        return -EINVAL;
+    if (flags >> 32 || args->set_tid_size) /* CLONE_INTO_CGROUP and later */
+        return -EINVAL;
+    return 0;
+}
+
+/* A host thread with a vCPU, ready to go. */
+static thread_t *prepare(thread_t *t, int64_t *error)
+{
+    thread_t *new;
+    vcpu_t *slot;
+
+    *error = -EAGAIN;
+    slot = vcpus_take_new(t->proc, t);
+    if (!slot)
+        slot = vcpus_take_free(t->proc);
+    if (!slot)
+        return NULL;
+    new = thread_new(t->proc, slot);
+    if (!new) {
+        vcpus_give_back(t->proc, slot);
+        *error = -ENOMEM;
+        return NULL;
+    }
+    if (host_start(t, new)) {
+        vcpus_give_back(t->proc, slot);
+        free(new);
+        return NULL;
+    }
+    if (host_wait_ready(new)) {
+        world_add_ended(t, new);
+        return NULL;
+    }
+    *error = 0;
+    return new;
+}
+
+/* Not a thread of the guest yet: with descriptors and namespaces. */
+static int64_t equip(thread_t *t, thread_t *new, const clone_args_t *args)
+{
+    uint64_t own = args->flags & OWN_SPACES;
+    int64_t error;
+    int32_t fd;
+
+    own |= ~args->flags & (CLONE_FS | CLONE_SYSVSEM);
+    if (own) {
+        error = host_unshare(new, own);
+        if (error) {
+            world_add_ended(t, new);
+            return error;
+        }
+    }
+    if (!(args->flags & CLONE_PIDFD))
+        return 0;
+    /* PIDFD_THREAD, which is O_EXCL; kernels before 6.9 say EINVAL. */
+    error = host_call(SYS_pidfd_open, (uint64_t) new->tid, O_EXCL, 0, 0, 0, 0);
+    if (error >= 0) {
+        fd = (int32_t) error;
+        error = put_struct(t, args->pidfd, &fd);
+        if (error)
+            host_call(SYS_close, (uint64_t) fd, 0, 0, 0, 0, 0);
+    }
+    if (error < 0)
+        host_quit(t, new);
+    return error;
+}
+
+/* The registers: a copy of the parent's. */
+static void set_registers(const thread_t *t, thread_t *new,
+                          const clone_args_t *args)
+{
+    const vcpu_frame_t *from = t->frame;
+    vcpu_frame_t *to = new->frame;
+
+    memcpy(to->x, from->x, sizeof to->x);
+    to->x[0] = 0;
+    to->sp_el0 = args->stack ? args->stack : from->sp_el0;
+    to->elr = from->elr;
+    to->spsr = from->spsr;
+    to->tpidr_el0 = args->flags & CLONE_SETTLS ? args->tls : from->tpidr_el0;
+    to->fp = from->fp;
+    to->fp_op = FP_LOAD;
+}
+
+/* Linux does not care whether these can be written. */
+static void put_tids(thread_t *t, thread_t *new, const clone_args_t *args)
+{
+    int32_t tid = new->tid;
+
+    if (args->flags & CLONE_PARENT_SETTID)
+        (void) put_struct(t, args->parent_tid, &tid);
+    if (args->flags & CLONE_CHILD_SETTID)
+        (void) put_struct(t, args->child_tid, &tid);
+    if (args->flags & CLONE_CHILD_CLEARTID)
+        new->clear_tid = args->child_tid;
+}
+
+static uint64_t own_mask(void)
+{
+    uint64_t mask = 0;
+
+    host_call(SYS_rt_sigprocmask, SIG_BLOCK, 0, P(&mask), sizeof mask, 0, 0);
+    return mask;
+}
 
 int64_t thread_clone(thread_t *t, const clone_args_t *args)
 {
-    return -ENOSYS;
+    int64_t error = refuse(args);
+    thread_t *new;
+
+    if (error)
+        return error;
+    /* A signal counts as before the call: its handler runs first. */
+    if (atomic_load_explicit(&t->signal.pending, memory_order_relaxed))
+        return CALL_RESTART;
+    thread_reap(t);
+    thread_run_op(t, FP_SAVE, FRAME_EXIT_FP_SAVED);
+    new = prepare(t, &error);
+    if (!error)
+        error = equip(t, new, args);
+    if (error)
+        return error;
+    set_registers(t, new, args);
+    put_tids(t, new, args);
+    mm_cpu_init(t->proc->mm, &new->cpu, new->frame);
+    atomic_store_explicit(&new->world.state, WORLD_SAFE, memory_order_relaxed);
+    /* Relaxed: it can be zero only after we ourselves have ended. */
+    atomic_fetch_add_explicit(&t->proc->nr_threads, 1, memory_order_relaxed);
+    world_add(t, new);
+    error = new->tid;
+    host_go(new, own_mask());
+    return error;
 }

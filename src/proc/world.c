@@ -2,33 +2,23 @@
 #include "proc/world.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "proc/proc.h"
-
-/* Not FUTEX_PRIVATE_FLAG: a vfork child is another process on this memory. */
-static void word_wait(_Atomic uint32_t *word, uint32_t value)
-{
-    /* EAGAIN and EINTR: the caller looks again. */
-    (void) syscall(SYS_futex, word, FUTEX_WAIT, value, NULL, NULL, 0);
-}
-
-static void word_wake(_Atomic uint32_t *word)
-{
-    (void) syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
+#include "proc/word.h"
 
 void world_init(world_t *world)
 {
     pthread_mutex_init(&world->lock, NULL);
     atomic_init(&world->stop, 0);
     atomic_init(&world->count, 0);
+    atomic_init(&world->stopper, NULL);
+    atomic_init(&world->nr_ended, 0);
     TAILQ_INIT(&world->threads);
+    TAILQ_INIT(&world->ended);
 }
 
 /* seq_cst: see world.h. */
@@ -155,6 +145,76 @@ void world_leave(thread_t *t)
     world_remove(t, t);
 }
 
+/* Into the list of those to be joined; the lock is held. */
+static void list_ended(world_t *world, thread_t *t)
+{
+    TAILQ_INSERT_TAIL(&world->ended, t, world.entry);
+    /* Relaxed: a hint for who looks without the lock. */
+    atomic_fetch_add_explicit(&world->nr_ended, 1, memory_order_relaxed);
+}
+
+void world_end(thread_t *t)
+{
+    world_t *world = t->proc->world;
+
+    world_lock(t);
+    TAILQ_REMOVE(&world->threads, t, world.entry);
+    atomic_fetch_sub_explicit(&world->count, 1, memory_order_relaxed);
+    list_ended(world, t);
+    world_unlock(t);
+}
+
+void world_add_ended(thread_t *self, thread_t *other)
+{
+    world_lock(self);
+    list_ended(self->proc->world, other);
+    world_unlock(self);
+}
+
+static thread_t *unlist_ended(world_t *world)
+{
+    thread_t *t = TAILQ_FIRST(&world->ended);
+
+    if (t) {
+        TAILQ_REMOVE(&world->ended, t, world.entry);
+        atomic_fetch_sub_explicit(&world->nr_ended, 1, memory_order_relaxed);
+    }
+    return t;
+}
+
+thread_t *world_take_ended(thread_t *self)
+{
+    world_t *world = self->proc->world;
+    thread_t *t;
+
+    if (!atomic_load_explicit(&world->nr_ended, memory_order_relaxed))
+        return NULL;
+    /* Relaxed: only we ourselves store our own address. */
+    if (atomic_load_explicit(&world->stopper, memory_order_relaxed) == self)
+        return unlist_ended(world);
+    world_lock(self);
+    t = unlist_ended(world);
+    world_unlock(self);
+    return t;
+}
+
+bool world_find(thread_t *self, pid_t tid, uint64_t *robust)
+{
+    thread_t *t;
+    bool found = false;
+
+    world_lock(self);
+    WORLD_FOREACH(t, self->proc->world)
+    {
+        if (t->tid != tid || t->proc != self->proc)
+            continue;
+        found = true;
+        *robust = t->robust;
+    }
+    world_unlock(self);
+    return found;
+}
+
 static void wait_until_safe(thread_t *t)
 {
     uint32_t state;
@@ -173,6 +233,7 @@ void world_stop(thread_t *self)
     thread_t *t;
 
     world_lock(self);
+    atomic_store_explicit(&world->stopper, self, memory_order_relaxed);
     atomic_store_explicit(&world->stop, 1, memory_order_seq_cst);
     TAILQ_FOREACH (t, &world->threads, world.entry) {
         if (t != self)
@@ -184,6 +245,7 @@ void world_resume(thread_t *self)
 {
     world_t *world = self->proc->world;
 
+    atomic_store_explicit(&world->stopper, NULL, memory_order_relaxed);
     atomic_store_explicit(&world->stop, 0, memory_order_seq_cst);
     word_wake(&world->stop);
     world_unlock(self);

@@ -22,6 +22,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <sys/types.h>
+
 #include <bsd/sys/queue.h>
 
 struct thread;
@@ -43,6 +45,10 @@ typedef struct world {
     _Atomic uint32_t stop;  /* a futex word */
     _Atomic uint32_t count; /* of threads; written under lock */
     TAILQ_HEAD(, thread) threads;
+    _Atomic(struct thread *) stopper; /* who has stopped the world */
+    /* Not members any more: host threads that only have to be joined. */
+    TAILQ_HEAD(, thread) ended;
+    _Atomic uint32_t nr_ended; /* written under lock */
 } world_t;
 
 void world_init(world_t *world);
@@ -50,6 +56,14 @@ void world_init(world_t *world);
 /* The calling thread comes, in HOST, and goes. */
 void world_join(struct thread *thread);
 void world_leave(struct thread *thread);
+/* The calling thread goes, and is to be joined: it takes no lock any more. */
+void world_end(struct thread *thread);
+/* To be joined, too, though never a member: it is about to end by itself. */
+void world_add_ended(struct thread *self, struct thread *other);
+/* One that is to be joined, or NULL. Also with the world stopped. */
+struct thread *world_take_ended(struct thread *self);
+/* Is tid a thread of self's process? Then *robust is its list, too. */
+bool world_find(struct thread *self, pid_t tid, uint64_t *robust);
 /* Put in and take out another thread, which is not running: a vfork child's,
  * by its suspended parent. */
 void world_add(struct thread *self, struct thread *other);
@@ -76,7 +90,7 @@ void world_resume(struct thread *self);
 void world_after_fork(struct thread *self);
 
 /* Walk the list: between world_stop() and world_resume() only. */
-#define WORLD_FOREACH(t, world) \
-    TAILQ_FOREACH (t, &(world)->threads, world.entry)
+#define WORLD_FOREACH(t, the_world) \
+    TAILQ_FOREACH (t, &(the_world)->threads, world.entry)
 
 #endif

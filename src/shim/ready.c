@@ -9,7 +9,6 @@ void shim_ready(vcpu_frame_t *frame)
 
     tlb_note_features(isar0);
     frame->x[READY_ISAR0] = isar0;
-    frame->x[READY_AGAIN] = 0;
     frame->x[READY_CNTPCT_BEFORE] = arch_cntpct();
     frame->x[READY_CNTVCT] = arch_cntvct();
     frame->x[READY_CNTPCT_AFTER] = arch_cntpct();

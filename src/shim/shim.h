@@ -8,7 +8,8 @@
 
 #include "abi/frame.h"
 
-/* Called by vectors.S when a vCPU starts: fills the READY_ values of x[]. */
+/* Called by vectors.S when a vCPU starts, and for FP_COUNTER: fills the READY_
+ * values of x[]. */
 void shim_ready(vcpu_frame_t *frame);
 
 /*

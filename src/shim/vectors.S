@@ -122,7 +122,7 @@ restore:
     ldp x0, x1, [sp, #FRAME_X]
     eret
 
-/* A new vCPU, sp at its frame: say so, once more if the host wants to. */
+/* A new vCPU, sp at its frame: say so. */
     .global shim_entry
 shim_entry:
     mov x0, sp
@@ -130,12 +130,7 @@ shim_entry:
     add x0, sp, #FRAME_FP
     bl fp_ready
     mov w0, #FRAME_EXIT_READY
-    str w0, [sp, #FRAME_EXIT]
-    ldr x1, doorbell
-    str w0, [x1]
-    ldr x2, [sp, #FRAME_X + 8 * READY_AGAIN]
-    cbnz x2, shim_entry
-    b after_ring
+    b ring
 
 /* w1: fp_op, w2: kind of the invalidation request; EL0's registers are in the
  * frame. What rings again does so when all has been done. */
@@ -144,8 +139,13 @@ requests:
     cbz w1, 1f
     str wzr, [sp, #FRAME_FP_OP]
     add x0, sp, #FRAME_FP
+    tbnz w1, #2, 4f
     tbnz w1, #0, 2f
     bl fp_load
+    b 1f
+4:  mov x0, sp
+    bl shim_ready
+    mov w19, #FRAME_EXIT_READY
     b 1f
 2:  bl fp_save
     mov w19, #FRAME_EXIT_FP_SAVED

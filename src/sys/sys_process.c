@@ -9,15 +9,15 @@
 /* Linux's size of struct robust_list_head. */
 #define ROBUST_SIZE 24U
 
-/* What the end of a thread will look at. */
-static __thread struct {
-    uint64_t clear_tid;
-    uint64_t robust;
-} self;
-
+/* The run loop ends the thread, when nothing of this call is left. */
 int64_t sys_exit(thread_t *t, const uint64_t *a)
 {
-    proc_exit(t->proc, (int) (a[0] & 0xff));
+    if (t->tid == t->proc->pid)
+        /* Relaxed: thread_end() publishes it. */
+        atomic_store_explicit(&t->proc->leader_status, (int) (a[0] & 0xff),
+                              memory_order_relaxed);
+    t->ended = true;
+    return 0;
 }
 
 int64_t sys_exit_group(thread_t *t, const uint64_t *a)
@@ -27,7 +27,7 @@ int64_t sys_exit_group(thread_t *t, const uint64_t *a)
 
 int64_t sys_set_tid_address(thread_t *t, const uint64_t *a)
 {
-    self.clear_tid = a[0];
+    t->clear_tid = a[0];
     return t->tid;
 }
 
@@ -35,18 +35,19 @@ int64_t sys_set_robust_list(thread_t *t, const uint64_t *a)
 {
     if (a[1] != ROBUST_SIZE)
         return -EINVAL;
-    self.robust = a[0];
+    t->robust = a[0];
     return 0;
 }
 
 int64_t sys_get_robust_list(thread_t *t, const uint64_t *a)
 {
-    uint64_t size = ROBUST_SIZE;
+    uint64_t size = ROBUST_SIZE, head = t->robust;
+    pid_t tid = (pid_t) a[0];
 
-    if ((pid_t) a[0] && (pid_t) a[0] != t->tid)
+    if (tid && !world_find(t, tid, &head))
         return host_call(SYS_kill, a[0], 0, 0, 0, 0, 0) == -ESRCH ? -ESRCH
                                                                   : -EPERM;
-    if (put_struct(t, a[2], &size) || put_struct(t, a[1], &self.robust))
+    if (put_struct(t, a[2], &size) || put_struct(t, a[1], &head))
         return -EFAULT;
     return 0;
 }

@@ -62,8 +62,9 @@ struct hv_vcpu {
 int kvm__fail(int error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* vm.c: a new vCPU's descriptor, initialised; -errno. */
-int kvm__vcpu_fd(hv_vm_t *vm, unsigned id);
+/* vm.c: a new vCPU's descriptor, moved and initialised; -errno. */
+int kvm__vcpu_fd(hv_vm_t *vm, unsigned id, int (*move)(int fd, void *arg),
+                 void *arg);
 
 /* regs.c. Identifiers are KVM's register numbers. */
 int kvm__get_reg(int fd, uint64_t id, uint64_t *value);

@@ -78,35 +78,39 @@ static int attach(hv_vm_t *vm, hv_vcpu_t *vcpu, const hv_vcpu_init_t *init)
     if (vcpu->run == MAP_FAILED)
         return kvm__fail(-errno, "mapping vCPU %u: %s", init->id,
                          strerror(errno));
-    own_vcpu = vcpu;
     return 0;
+}
+
+unsigned hv_vcpus_make(hv_vm_t *vm, unsigned count,
+                       int (*move)(int fd, void *arg), void *arg)
+{
+    unsigned made;
+
+    if (count > vm->caps.max_vcpus)
+        count = vm->caps.max_vcpus;
+    pthread_mutex_lock(&vm->lock);
+    while (vm->nr_vcpus < count &&
+           kvm__vcpu_fd(vm, vm->nr_vcpus, move, arg) >= 0)
+        continue;
+    made = vm->nr_vcpus;
+    pthread_mutex_unlock(&vm->lock);
+    return made;
 }
 
 int hv_vcpu_create(hv_vm_t *vm, const hv_vcpu_init_t *init, hv_vcpu_t **result)
 {
     hv_vcpu_t *vcpu;
-    int error, fd;
+    int error;
 
-    if (init->id >= vm->caps.max_vcpus)
-        return kvm__fail(-EAGAIN, "all %u vCPUs are used up",
-                         vm->caps.max_vcpus);
+    if (init->id >= vm->caps.max_vcpus || vm->vcpu_fd[init->id] < 0)
+        return kvm__fail(-EAGAIN, "there is no vCPU %u", init->id);
     vcpu = calloc(1, sizeof *vcpu);
     if (!vcpu)
         return kvm__fail(-ENOMEM, "no memory for vCPU %u", init->id);
-    pthread_mutex_lock(&vm->lock);
-    /* Number 0 was made with the VM. */
-    if (init->id == 0)
-        fd = vm->vcpu_fd[0];
-    else if (init->id == vm->nr_vcpus)
-        fd = kvm__vcpu_fd(vm, init->id);
-    else
-        fd = kvm__fail(-EINVAL, "vCPU %u out of order", init->id);
-    pthread_mutex_unlock(&vm->lock);
     vcpu->vm = vm;
     vcpu->fd = &vm->vcpu_fd[init->id];
     vcpu->id = init->id;
-    vcpu->tid = (int) syscall(SYS_gettid);
-    error = fd < 0 ? fd : attach(vm, vcpu, init);
+    error = attach(vm, vcpu, init);
     if (error) {
         free(vcpu);
         return error;
@@ -115,11 +119,22 @@ int hv_vcpu_create(hv_vm_t *vm, const hv_vcpu_init_t *init, hv_vcpu_t **result)
     return 0;
 }
 
-/* The vCPU itself stays: KVM has no call that ends one. */
-void hv_vcpu_destroy(hv_vcpu_t *vcpu)
+void hv_vcpu_release(hv_vcpu_t *vcpu)
 {
     if (own_vcpu == vcpu)
         own_vcpu = NULL;
+}
+
+void hv_vcpu_adopt(hv_vcpu_t *vcpu)
+{
+    vcpu->tid = (int) syscall(SYS_gettid);
+    own_vcpu = vcpu;
+}
+
+/* The vCPU itself stays: KVM has no call that ends one. */
+void hv_vcpu_destroy(hv_vcpu_t *vcpu)
+{
+    hv_vcpu_release(vcpu);
     munmap(vcpu->run, vcpu->vm->run_size);
     free(vcpu);
 }

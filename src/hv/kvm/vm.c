@@ -123,13 +123,26 @@ static void choose_features(hv_vm_t *vm, int kvm, const hv_options_t *opt)
                        1U << KVM_ARM_VCPU_PTRAUTH_GENERIC;
 }
 
-int kvm__vcpu_fd(hv_vm_t *vm, unsigned id)
+/* Initialised only where it stays: that shows that it is still a vCPU, and not
+ * what a thread of the guest has put in its place while it had a low number. */
+int kvm__vcpu_fd(hv_vm_t *vm, unsigned id, int (*move)(int fd, void *arg),
+                 void *arg)
 {
     int fd = ioctl(vm->fd, KVM_CREATE_VCPU, (unsigned long) id);
     int feature = KVM_ARM_VCPU_SVE;
 
     if (fd < 0)
         return kvm__fail(-errno, "vCPU %u: %s", id, strerror(errno));
+    if (move) {
+        int moved = move(fd, arg);
+
+        if (moved < 0) {
+            close(fd);
+            return kvm__fail(moved, "no descriptor for vCPU %u: %s", id,
+                             strerror(-moved));
+        }
+        fd = moved;
+    }
     if (ioctl(fd, KVM_ARM_VCPU_INIT, &vm->init) ||
         (vm->caps.sve && ioctl(fd, KVM_ARM_VCPU_FINALIZE, &feature))) {
         int error = errno;
@@ -189,7 +202,7 @@ static int create_vm(hv_vm_t *vm, int kvm, const hv_options_t *opt)
                            (ssize_t) sizeof vm->pauth_key)
         return kvm__fail(-EIO, "no random numbers for the vCPUs' keys");
     /* vCPU 0 is made now: only a vCPU says what its ID registers are. */
-    error = kvm__vcpu_fd(vm, 0);
+    error = kvm__vcpu_fd(vm, 0, NULL, NULL);
     if (error < 0)
         return error;
     kvm__read_hwcaps(vm);

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The vCPUs of a VM. There are 512 at most, none can be destroyed, and one that
+ * another host thread runs for the first time makes the kernel wait (before
+ * 6.13: 9 to 34 ms). So a thread gets one that nobody has run yet, and only
+ * when there is none left, that of a thread which has ended.
+ */
+#ifndef ELFUSE_PROC_VCPUS_H
+#define ELFUSE_PROC_VCPUS_H
+
+#include <pthread.h>
+
+#include <bsd/sys/queue.h>
+
+#include "abi/frame.h"
+#include "hv/hv.h"
+
+struct proc;
+struct thread;
+
+typedef struct vcpu {
+    unsigned id; /* the hypervisor's number, and that of its area */
+    hv_vcpu_t *hv;
+    vcpu_frame_t *frame;
+    TAILQ_ENTRY(vcpu) entry; /* in vcpus_t.free */
+} vcpu_t;
+
+typedef struct vcpus {
+    pthread_mutex_t lock;    /* all of this; nothing is taken under it but
+                                what hv_* takes */
+    unsigned made;           /* ids from 0 that the VM has */
+    unsigned used;           /* of these, how many have been taken once */
+    TAILQ_HEAD(, vcpu) free; /* parked, of threads that have ended */
+    vcpu_t vcpu[VCPU_MAX];
+} vcpus_t;
+
+/* Those of a new VM, which has number 0. NULL: no memory. */
+vcpus_t *vcpus_create(void);
+
+/*
+ * One that nobody has run: it will ring FRAME_EXIT_READY. `self` may stop the
+ * world for it (at a safe point, no lock held), or is NULL for the first of
+ * all. NULL: there is none; hv_error().
+ */
+vcpu_t *vcpus_take_new(struct proc *proc, struct thread *self);
+/* One that is parked, or NULL. */
+vcpu_t *vcpus_take_free(struct proc *proc);
+/* It is parked and its host thread has released it. */
+void vcpus_give_back(struct proc *proc, vcpu_t *vcpu);
+
+#endif
