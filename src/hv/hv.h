@@ -136,6 +136,12 @@ int hv_vcpu_inject_abort(hv_vcpu_t *vcpu);
 int hv_vcpu_get_fp(hv_vcpu_t *vcpu, uint8_t v[32][16], uint32_t *fpsr,
                    uint32_t *fpcr);
 
+/*
+ * The host has changed this thread's SVE vector length (PR_SVE_SET_VL): EL0's
+ * follows. Only with caps.sve. Returns 0 or -errno.
+ */
+int hv_vcpu_sync_sve(hv_vcpu_t *vcpu);
+
 /* File descriptors that this back end holds, for sys/fdspace.c to hide. The
  * callback may move the descriptor and returns its new number. */
 void hv_each_fd(hv_vm_t *vm, int (*move)(int fd, void *arg), void *arg);

@@ -59,6 +59,10 @@ int64_t map_region(mm_t *mm, mm_cpu_t *cpu, map_request_t *r);
 /* What is behind r->segment. (shm.c) */
 int segment_backing(mm_t *mm, map_request_t *r);
 
+/* "[anon:name]", the same pointer for the same name; NULL: no memory.
+ * (setmm.c) */
+const char *anon_name(const char *name);
+
 /* Pages of [start, end) that VMAs cover. (munmap.c) */
 uint64_t mapped_pages(mm_t *mm, uint64_t start, uint64_t end);
 /*

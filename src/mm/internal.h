@@ -52,6 +52,7 @@ struct mm {
     uint64_t nr_attaches; /* shmats so far, to number them */
     mm_image_t image;
     bool randomise;
+    bool deny_write_exec;
 
     /* Backing and tables. */
     struct hostspace *space;

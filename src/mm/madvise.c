@@ -18,6 +18,8 @@ enum {
     ADVICE_DONTNEED_LOCKED = 24,
     ADVICE_HWPOISON = 100,
     ADVICE_SOFT_OFFLINE = 101,
+    /* Not of madvise: PR_SET_VMA_ANON_NAME goes the same way. */
+    ADVICE_NAME = -1,
 };
 
 typedef struct advise {
@@ -25,6 +27,7 @@ typedef struct advise {
     mm_cpu_t *cpu;
     gather_t gather;
     int advice;
+    const char *name; /* for ADVICE_NAME */
 } advise_t;
 
 static bool advice_known(int advice)
@@ -204,10 +207,19 @@ static int advise_populate(advise_t *a, vma_t *vma, uint64_t start,
     return 0;
 }
 
+static int advise_name(advise_t *a, vma_t *vma, uint64_t start, uint64_t end)
+{
+    if (vma->object)
+        return -EBADF;
+    return vma_rename(a->mm, vma, start, end, a->name) ? 0 : -EAGAIN;
+}
+
 /* [start, end) lies in vma, which may be merged or split by this. */
 static int advise_vma(advise_t *a, vma_t *vma, uint64_t start, uint64_t end)
 {
     switch (a->advice) {
+    case ADVICE_NAME:
+        return advise_name(a, vma, start, end);
     case MADV_REMOVE:
         return advise_remove(a, vma, start, end);
     case MADV_WILLNEED:
@@ -275,6 +287,27 @@ int64_t mm_madvise(mm_t *mm, mm_cpu_t *cpu, uint64_t addr, uint64_t len,
     gather_begin(&a.gather, mm, cpu);
     err = advise_walk(&a, start, start + size);
     gather_finish(&a.gather);
+    mm_unlock(mm);
+    return err;
+}
+
+int64_t mm_set_anon_name(mm_t *mm, uint64_t addr, uint64_t len,
+                         const char *name)
+{
+    advise_t a = {.mm = mm, .advice = ADVICE_NAME};
+    uint64_t size = page_align(len);
+    int err;
+
+    if ((addr & ~GUEST_PAGE_MASK) || (len && !size) || addr + size < addr)
+        return -EINVAL;
+    if (size == 0)
+        return 0;
+    mm_lock(mm);
+    a.name = name ? anon_name(name) : NULL;
+    if (name && !a.name)
+        err = -ENOMEM;
+    else
+        err = advise_walk(&a, addr, addr + size);
     mm_unlock(mm);
     return err;
 }

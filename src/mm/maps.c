@@ -36,7 +36,7 @@ static const char *anonymous_name(const mm_t *mm, const vma_t *vma)
     if (vma->start <= mm->image.start_stack &&
         vma->end >= mm->image.start_stack && mm->image.start_stack)
         return "[stack]";
-    return "";
+    return vma->name ? vma->name : "";
 }
 
 static line_t line_of(const mm_t *mm, const host_maps_t *maps, const vma_t *vma)

@@ -163,6 +163,20 @@ typedef struct mm_image {
 } mm_image_t;
 mm_image_t *mm_image(mm_t *mm);
 /*
+ * prctl(PR_SET_MM, option, addr): the options that are one address each. The
+ * privilege check is the caller's.
+ */
+int64_t mm_set_mm(mm_t *mm, int option, uint64_t addr);
+/* PR_SET_MM_MAP: all of them, in the order of struct prctl_mm_map. */
+#define MM_MAP_FIELDS 11
+int64_t mm_check_mm_map(mm_t *mm, const uint64_t field[MM_MAP_FIELDS]);
+int64_t mm_set_mm_map(mm_t *mm, const uint64_t field[MM_MAP_FIELDS]);
+/* PR_SET_VMA_ANON_NAME; NULL: no name. */
+int64_t mm_set_anon_name(mm_t *mm, uint64_t addr, uint64_t len,
+                         const char *name);
+/* PR_SET_MDWE: nothing becomes executable that was not, or is writable. */
+void mm_deny_write_exec(mm_t *mm);
+/*
  * Map `size` bytes of host memory at `host` (elfuse's own, page aligned to the
  * host page, living as long as the process) into the guest for ever: vDSO code
  * or vvar data, named `name` in maps; at `hint`

@@ -187,6 +187,8 @@ static int map_check(mm_t *mm, map_request_t *r)
 {
     uint64_t pages = r->len >> GUEST_PAGE_SHIFT, end = r->addr + r->len;
 
+    if (mm->deny_write_exec && (r->prot & PROT_WRITE) && (r->prot & PROT_EXEC))
+        return -EACCES;
     if (!account_may_expand(mm, r->prot, r->vma_flags, pages) &&
         !account_may_expand(mm, r->prot, r->vma_flags,
                             pages - mapped_pages(mm, r->addr, end)))

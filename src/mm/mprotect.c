@@ -30,6 +30,9 @@ static int protect_check(mm_t *mm, const vma_t *vma, uint64_t pages,
     *flags = vma->flags;
     if (prot & ~vma->max_prot)
         return -EACCES;
+    if (mm->deny_write_exec && (prot & PROT_EXEC) &&
+        ((prot & PROT_WRITE) || !(vma->prot & PROT_EXEC)))
+        return -EACCES;
     if (!(prot & PROT_WRITE) || prot == vma->prot)
         return 0;
     if (!account_may_expand(mm, prot, vma->flags, pages) &&

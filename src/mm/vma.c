@@ -323,7 +323,8 @@ static bool mergeable(const vma_t *low, const vma_t *high)
 {
     if (low->end != high->start || low->prot != high->prot ||
         low->flags != high->flags || low->max_prot != high->max_prot ||
-        low->object != high->object || (low->flags & VMA_SPECIAL))
+        low->object != high->object || low->name != high->name ||
+        (low->flags & VMA_SPECIAL))
         return false;
     /* Linux counts the areas of a segment, and leaves them as they are. */
     if (low->object && low->object->attach)
@@ -395,17 +396,14 @@ static vma_t *modify_merge(struct mm *mm, vma_t *vma, vma_t *prev, vma_t *next,
     return next;
 }
 
-vma_t *vma_modify(struct mm *mm, vma_t *vma, uint64_t start, uint64_t end,
-                  uint8_t prot, uint32_t flags)
+/* [start, end) of vma becomes what *as has of protection, flags and name. */
+static vma_t *modify(struct mm *mm, vma_t *vma, uint64_t start, uint64_t end,
+                     const vma_t *as)
 {
-    vma_t *prev, *next, want = *vma;
+    vma_t *prev, *next, want = *as;
 
-    if (vma->prot == prot && vma->flags == flags)
-        return vma;
     want.start = start;
     want.end = end;
-    want.prot = prot;
-    want.flags = flags;
     want.offset += start - vma->start;
     want.object_host += start - vma->start;
     prev = start == vma->start ? vma_prev(vma) : NULL;
@@ -427,9 +425,33 @@ vma_t *vma_modify(struct mm *mm, vma_t *vma, uint64_t start, uint64_t end,
             return NULL;
         vma_split(mm, vma, end);
     }
-    vma->prot = prot;
-    vma->flags = flags;
+    vma->prot = want.prot;
+    vma->flags = want.flags;
+    vma->name = want.name;
     return vma;
+}
+
+vma_t *vma_modify(struct mm *mm, vma_t *vma, uint64_t start, uint64_t end,
+                  uint8_t prot, uint32_t flags)
+{
+    vma_t want = *vma;
+
+    if (vma->prot == prot && vma->flags == flags)
+        return vma;
+    want.prot = prot;
+    want.flags = flags;
+    return modify(mm, vma, start, end, &want);
+}
+
+vma_t *vma_rename(struct mm *mm, vma_t *vma, uint64_t start, uint64_t end,
+                  const char *name)
+{
+    vma_t want = *vma;
+
+    if (vma->name == name)
+        return vma;
+    want.name = name;
+    return modify(mm, vma, start, end, &want);
 }
 
 void vma_clear(struct mm *mm, uint64_t start, uint64_t end)

@@ -55,6 +55,9 @@ typedef struct vma {
     /* File offset of start. For private anonymous memory the address at which
      * it was first mapped, as Linux counts for merging. */
     uint64_t offset;
+    /* PR_SET_VMA_ANON_NAME, as maps shows it: equal names are one pointer
+     * (setmm.c). NULL: none. */
+    const char *name;
 } vma_t;
 
 RB_HEAD(vma_tree, vma);
@@ -120,6 +123,9 @@ vma_t *vma_add(struct mm *mm, const vma_t *area);
  */
 vma_t *vma_modify(struct mm *mm, vma_t *vma, uint64_t start, uint64_t end,
                   uint8_t prot, uint32_t flags);
+/* The same for its name. */
+vma_t *vma_rename(struct mm *mm, vma_t *vma, uint64_t start, uint64_t end,
+                  const char *name);
 /* Take every VMA out of [start, end); the caller has unmapped the pages and
  * given up objects. Needs one reserved node. */
 void vma_clear(struct mm *mm, uint64_t start, uint64_t end);

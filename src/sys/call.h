@@ -97,6 +97,9 @@ int path_resolve(thread_t *t, int dirfd, char *path);
 int path_get_host(thread_t *t, int dirfd, uint64_t guest, char *buf,
                   uint64_t *host);
 
+/* Has the calling thread this capability, CAP_*? (sys_limits.c) */
+bool sys_capable(unsigned cap);
+
 /* False for a range that reaches past user space: some calls look at that (the
  * kernel's access_ok) before they look at anything else. */
 static inline bool user_range(uint64_t guest, uint64_t len)

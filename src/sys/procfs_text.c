@@ -43,11 +43,17 @@ static int text_auxv(thread_t *t, int host_fd, FILE *out)
     return 0;
 }
 
+/* More than exec takes, and than a program needs that moves them (PR_SET_MM).
+ */
+#define STRINGS_MAX (16UL << 20)
+
 /* The guest's own memory, as the kernel reads a process's arguments. */
 static void copy_range(thread_t *t, uint64_t start, uint64_t end, FILE *out)
 {
     uint8_t buf[4096];
 
+    if (end - start > STRINGS_MAX)
+        end = start + STRINGS_MAX;
     while (start < end) {
         uint64_t n = 4096 - (start & 4095);
 

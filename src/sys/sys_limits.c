@@ -5,7 +5,7 @@
 
 #include "sys/call.h"
 
-static bool capable(unsigned cap)
+bool sys_capable(unsigned cap)
 {
     struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
     struct __user_cap_data_struct data[2] = {{0}, {0}};
@@ -26,7 +26,7 @@ static int64_t memory_limit(thread_t *t, int resource,
         return 0;
     if (limit->rlim_cur > limit->rlim_max)
         return -EINVAL;
-    if (limit->rlim_max > now.rlim_max && !capable(CAP_SYS_RESOURCE))
+    if (limit->rlim_max > now.rlim_max && !sys_capable(CAP_SYS_RESOURCE))
         return -EPERM;
     mm_set_rlimit(t->proc->mm, resource, limit);
     return 0;

@@ -8,7 +8,7 @@
 /* sources: src/mm/account.c src/mm/mmap.c src/mm/shm.c */
 /* sources: src/mm/munmap.c src/mm/mprotect.c src/mm/mremap.c */
 /* sources: src/mm/madvise.c src/mm/mlock.c src/mm/fault.c src/mm/image.c */
-/* sources: src/mm/maps.c src/mm/hostmaps.c src/mm/brk.c */
+/* sources: src/mm/maps.c src/mm/hostmaps.c src/mm/brk.c src/mm/setmm.c */
 /*
  * The memory calls against the kernel of the build machine: the same random
  * calls on the same addresses, in the guest and in this process; results,

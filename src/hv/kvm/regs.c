@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 
 #define CORE(field)                                        \
     (KVM_REG_ARM64 | KVM_REG_SIZE_U64 | KVM_REG_ARM_CORE | \
@@ -54,8 +55,7 @@
 /* PSTATE: EL1 with SP_EL1, D, A, I and F masked. */
 #define PSTATE_EL1H 0x3c5UL
 
-/* Linux's default vector length: at most 64 bytes. ZCR counts 16s, minus 1. */
-#define ZCR_LEN_DEFAULT 3UL
+#define ZCR_EL1 ARM64_SYS_REG(3, 0, 1, 2, 0)
 
 int kvm__get_reg(int fd, uint64_t id, uint64_t *value)
 {
@@ -89,6 +89,15 @@ int kvm__get_zreg(int fd, unsigned n, uint8_t v[16])
     /* cppcheck-suppress uninitvar ; the ioctl has filled it */
     memcpy(v, z, 16);
     return 0;
+}
+
+/* EL0's vector length is that of the host's thread, which the host keeps over
+ * clone and exec as Linux does. ZCR counts 16s, minus 1. */
+static uint64_t zcr(void)
+{
+    int vl = prctl(PR_SVE_GET_VL);
+
+    return vl < 0 ? 0 : ((uint64_t) vl & PR_SVE_VL_LEN_MASK) / 16 - 1;
 }
 
 /* The IPS field that holds `bits` bits of physical address. */
@@ -225,9 +234,13 @@ int kvm__reset_regs(hv_vm_t *vm, int fd, const hv_vcpu_init_t *init)
     for (size_t i = 0; i < sizeof reg / sizeof reg[0] && !error; i++)
         error = set(fd, reg[i].name, reg[i].id, reg[i].value, REQUIRED);
     if (!error && caps->sve)
-        error = set(fd, "ZCR_EL1", ARM64_SYS_REG(3, 0, 1, 2, 0),
-                    ZCR_LEN_DEFAULT, OPTIONAL);
+        error = set(fd, "ZCR_EL1", ZCR_EL1, zcr(), OPTIONAL);
     if (!error && caps->pauth)
         error = set_pauth_keys(vm, fd);
     return error;
+}
+
+int hv_vcpu_sync_sve(hv_vcpu_t *vcpu)
+{
+    return kvm__set_reg(*vcpu->fd, ZCR_EL1, zcr());
 }
