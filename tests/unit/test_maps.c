@@ -6,8 +6,8 @@
 /* sources: src/mm/span.c src/mm/tablepool.c src/mm/window.c */
 /* sources: src/mm/vma.c src/mm/object.c src/mm/objectedge.c */
 /* sources: src/mm/account.c src/mm/mmap.c src/mm/munmap.c src/mm/mlock.c */
-/* sources: src/mm/shm.c src/mm/setmm.c src/mm/fault.c src/mm/image.c
- * src/mm/maps.c src/mm/hostmaps.c */
+/* sources: src/mm/shm.c src/mm/setmm.c src/mm/fault.c src/mm/image.c */
+/* sources: src/mm/maps.c src/mm/hostmaps.c */
 /* sources: src/mm/brk.c */
 /* The text of maps, smaps and smaps_rollup, to the letter. */
 #include <fcntl.h>
