@@ -16,6 +16,7 @@
 #include "proc/load.h"
 #include "proc/lookup.h"
 #include "proc/proc.h"
+#include "proc/program.h"
 #include "sys/sys.h"
 
 /* As env(1): elfuse itself failed; found but cannot be run; not found. */
@@ -30,7 +31,8 @@ typedef struct options {
 
 static const char help[] =
     "Usage: elfuse [OPTION]... [--] PROGRAM [ARG]...\n"
-    "Run PROGRAM, a static arm64 Linux program, in a virtual machine without\n"
+    "Run PROGRAM, an arm64 Linux program or script, in a virtual machine "
+    "without\n"
     "a kernel in it. PROGRAM is looked up in PATH as a shell does.\n"
     "\n"
     "  --strace        print each system call on standard error\n"
@@ -201,33 +203,31 @@ _Noreturn static void die_not_found(const char *name)
         hint);
 }
 
-/* Find the program, open it and see whether it can be run at all. Returns a
- * descriptor to load it from. */
-static int open_program(proc_t *proc, const char *name)
+/* Find the program, open it and see whether it can be run at all: its faults
+ * come before those of the machine. */
+static void open_program(proc_t *proc, program_t *program, const char *name)
 {
-    char why[ELF_WHY_MAX];
+    char *file = lookup_program(name, getenv("PATH"));
 
-    proc->execfn = lookup_program(name, getenv("PATH"));
-    if (proc->execfn == NULL)
+    if (file == NULL)
         die_not_found(name);
-    int fd = open(proc->execfn, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        die(STATUS_CANNOT_RUN, "%s: cannot read it: %s", name, strerror(errno));
-    if (load_check(fd, why) != 0)
-        die(STATUS_CANNOT_RUN, "cannot run %s: %s", proc->execfn, why);
-    proc->exe = path_of(fd, proc->execfn);
+    program_request_t request = {
+        .dirfd = AT_FDCWD, .path = file, .argv = proc->argv};
+    int error = program_open(&request, program);
+    if (error != 0)
+        die(error == -ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN,
+            "cannot run %s: %s", file, program->why);
+    free(file);
+    proc->argv = program->argv;
+    proc->execfn = program->execfn;
+    proc->exe = path_of(program->fd, program->execfn);
     if (proc->exe == NULL)
         die(STATUS_ELFUSE, "%s", strerror(ENOMEM));
-    return fd;
 }
 
 /* Keep the program's file for /proc/self/exe, out of the program's reach. */
-static void keep_exe(proc_t *proc)
+static void keep_exe(proc_t *proc, int fd)
 {
-    int fd = open(proc->execfn, O_PATH | O_CLOEXEC);
-
-    if (fd < 0)
-        die(STATUS_CANNOT_RUN, "%s: %s", proc->execfn, strerror(errno));
     proc->exe_fd = fdspace_hide(fd);
     if (proc->exe_fd < 0)
         die(STATUS_ELFUSE, "cannot keep a descriptor: %s",
@@ -257,6 +257,7 @@ static void create_machine(proc_t *proc, const options_t *opt,
 int main(int argc, char **argv)
 {
     static proc_t proc;
+    static program_t program; /* its strings stay in use */
     options_t opt = {.first = 0};
     thread_t *thread;
     load_result_t start;
@@ -271,12 +272,14 @@ int main(int argc, char **argv)
     proc.verbose = opt.verbose;
 
     fdspace_init(&proc);
-    int fd = open_program(&proc, proc.argv[0]);
-    keep_exe(&proc);
+    open_program(&proc, &program, proc.argv[0]);
+    keep_exe(&proc, program.fd);
+    program.fd = proc.exe_fd;
     create_machine(&proc, &opt, &thread);
-    if (proc_load(&proc, &thread->cpu, fd, &start) != 0)
+    if (proc_load(&proc, &thread->cpu, &program, &start) != 0)
         die(STATUS_CANNOT_RUN, "cannot run %s: %s", proc.execfn, proc_error());
-    close(fd);
+    if (program.interp_fd >= 0)
+        close(program.interp_fd);
     set_comm(&proc);
     thread_set_start(thread, start.entry, start.sp);
     thread_run(thread);

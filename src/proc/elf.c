@@ -102,8 +102,7 @@ int elf_parse(const void *buf, size_t len, uint64_t file_size,
     if (len == 0)
         return refuse(why, "the file is empty");
     if (len >= 2 && memcmp(ident, "#!", 2) == 0)
-        return refuse(why, "it is a script; run its interpreter instead, "
-                           "with the script as argument");
+        return refuse(why, "it is a script");
     if (len < SELFMAG || memcmp(ident, ELFMAG, SELFMAG) != 0)
         return refuse(why, "not an ELF file");
     if (len < offsetof(Elf64_Ehdr, e_version))
@@ -225,6 +224,8 @@ int elf_parse_segments(elf_image_t *image, const Elf64_Phdr *phdr,
             loads++;
             break;
         case PT_INTERP:
+            if (image->interp_len > 0) /* the first one counts */
+                break;
             if (p->p_filesz < 2 || p->p_filesz > ELF_INTERP_MAX ||
                 p->p_offset > file_size ||
                 p->p_filesz > file_size - p->p_offset)

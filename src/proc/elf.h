@@ -23,8 +23,8 @@
 #define ELF_WHY_MAX 160
 /* Linux wants the interpreter's name to fit PATH_MAX, its NUL included. */
 #define ELF_INTERP_MAX 4096U
-/* The largest segment alignment honoured for a PIE: a host page of 64 KiB. */
-#define ELF_ALIGN_MAX 0x10000UL
+/* The largest segment alignment honoured for a PIE: a huge page. */
+#define ELF_ALIGN_MAX 0x200000UL
 
 /* PT_GNU_STACK: not there, there without X, there with X. */
 enum elf_stack { ELF_STACK_DEFAULT, ELF_STACK_NOEXEC, ELF_STACK_EXEC };

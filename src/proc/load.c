@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +11,12 @@
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "abi/layout.h"
+#include "proc/elf_file.h"
 #include "proc/proc.h"
+#include "proc/program.h"
 #include "proc/stack.h"
 #include "proc/vdso.h"
 
@@ -28,20 +28,17 @@
 #define PAGE_DOWN(x)   ((x) &GUEST_PAGE_MASK)
 #define PAGE_UP(x)     (((x) + GUEST_PAGE_SIZE - 1) & GUEST_PAGE_MASK)
 
-/* For load_check(), which knows no address space yet. */
-#define TASK_SIZE_MAX (1UL << 48)
-/* Linux reads no more of PT_GNU_PROPERTY. */
-#define PROPERTY_MAX 1024U
+/* One ELF file of the two, and where it goes. */
+typedef struct part {
+    elf_file_t file;
+    uint64_t bias; /* from the file's addresses to the guest's */
+} part_t;
 
 /* What is needed while one program is loaded. */
 typedef struct loader {
     proc_t *proc;
     mm_cpu_t *cpu;
-    int fd;
-    elf_image_t image;
-    Elf64_Phdr *phdr; /* malloc'd; image.phdr points at it */
-    uint64_t bias;
-    char interp[PATH_MAX]; /* "" for a static program */
+    part_t program, interp; /* interp.file.fd is -1 for a static program */
 } loader_t;
 
 static char error_text[ELF_WHY_MAX + 64];
@@ -58,102 +55,6 @@ __attribute__((format(printf, 2, 3))) static int fail(int error,
     va_start(args, format);
     vsnprintf(error_text, sizeof(error_text), format, args);
     va_end(args);
-    return error;
-}
-
-/* Exactly len bytes at offset; -EIO when the file is shorter by now. */
-static int read_at(int fd, void *to, size_t len, uint64_t offset)
-{
-    char *p = to;
-
-    while (len > 0) {
-        ssize_t n = pread(fd, p, len, (off_t) offset);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n < 0 ? -errno : -EIO;
-        p += n;
-        offset += (uint64_t) n;
-        len -= (size_t) n;
-    }
-    return 0;
-}
-
-static int cannot_read(int error, char *why)
-{
-    snprintf(why, ELF_WHY_MAX, "cannot read it: %s", strerror(-error));
-    return error;
-}
-
-/* The parts of the file that two program headers point at. */
-static int read_extras(loader_t *l, char *why)
-{
-    elf_image_t *image = &l->image;
-    char property[PROPERTY_MAX];
-    size_t len =
-        image->prop_len < sizeof(property) ? image->prop_len : sizeof(property);
-    /* No use in refusing a program for a note that it need not have. */
-    if (len > 0 && read_at(l->fd, property, len, image->prop_off) == 0)
-        elf_parse_property(image, property, len);
-    if (image->interp_len == 0)
-        return 0;
-    int error = read_at(l->fd, l->interp, image->interp_len, image->interp_off);
-    if (error != 0)
-        return cannot_read(error, why);
-    if (l->interp[image->interp_len - 1] != '\0') {
-        snprintf(why, ELF_WHY_MAX,
-                 "bad ELF segment: the interpreter's name "
-                 "does not end");
-        return -ENOEXEC;
-    }
-    return 0;
-}
-
-/* Read and check all headers. l->fd is set; l->phdr is to be freed. */
-static int read_program(loader_t *l, uint64_t task_size, char *why)
-{
-    char header[sizeof(Elf64_Ehdr)];
-    struct stat st;
-
-    if (fstat(l->fd, &st) != 0)
-        return cannot_read(-errno, why);
-    uint64_t size = (uint64_t) st.st_size;
-    size_t len = size < sizeof(header) ? size : sizeof(header);
-    int error = read_at(l->fd, header, len, 0);
-    if (error != 0)
-        return cannot_read(error, why);
-    error = elf_parse(header, len, size, &l->image, why);
-    if (error != 0)
-        return error;
-    size_t bytes = l->image.phnum * sizeof(Elf64_Phdr);
-    l->phdr = malloc(bytes);
-    if (l->phdr == NULL)
-        return cannot_read(-ENOMEM, why);
-    error = read_at(l->fd, l->phdr, bytes, l->image.phoff);
-    if (error != 0)
-        return cannot_read(error, why);
-    error = elf_parse_segments(&l->image, l->phdr, size, task_size, why);
-    if (error != 0)
-        return error;
-    error = read_extras(l, why);
-    if (error != 0)
-        return error;
-    if (l->interp[0] != '\0') {
-        snprintf(why, ELF_WHY_MAX,
-                 "it is dynamically linked (interpreter %.80s); "
-                 "link it with -static",
-                 l->interp);
-        return -ENOEXEC;
-    }
-    return 0;
-}
-
-int load_check(int fd, char *why)
-{
-    loader_t l = {.fd = fd};
-    int error = read_program(&l, TASK_SIZE_MAX, why);
-
-    free(l.phdr);
     return error;
 }
 
@@ -184,10 +85,11 @@ static int map_failed(const Elf64_Phdr *p, int64_t error)
  * is zeroed, as far as the page goes, and what follows is anonymous, readable
  * and writable whatever the segment says (vm_brk_flags()).
  */
-static int map_bss(loader_t *l, const Elf64_Phdr *p, int prot)
+static int map_bss(const loader_t *l, uint64_t bias, const Elf64_Phdr *p,
+                   int prot)
 {
-    uint64_t start = l->bias + p->p_vaddr + p->p_filesz;
-    uint64_t end = PAGE_UP(l->bias + p->p_vaddr + p->p_memsz);
+    uint64_t start = bias + p->p_vaddr + p->p_filesz;
+    uint64_t end = PAGE_UP(bias + p->p_vaddr + p->p_memsz);
 
     if (p->p_memsz == p->p_filesz)
         return 0;
@@ -209,7 +111,8 @@ static int map_bss(loader_t *l, const Elf64_Phdr *p, int prot)
     return at < 0 ? map_failed(p, at) : 0;
 }
 
-static int map_segment(loader_t *l, const Elf64_Phdr *p, int placing)
+static int map_segment(const loader_t *l, const part_t *part,
+                       const Elf64_Phdr *p, int placing)
 {
     int prot = ((p->p_flags & PF_R) != 0 ? PROT_READ : 0) |
                ((p->p_flags & PF_W) != 0 ? PROT_WRITE : 0) |
@@ -217,26 +120,43 @@ static int map_segment(loader_t *l, const Elf64_Phdr *p, int placing)
     uint64_t in_page = PAGE_OFFSET(p->p_vaddr);
 
     if (p->p_filesz > 0) {
-        int64_t at = mm_mmap(
-            l->proc->mm, l->cpu, l->bias + PAGE_DOWN(p->p_vaddr),
-            PAGE_UP(p->p_filesz + in_page), (uint64_t) prot,
-            (uint64_t) (MAP_PRIVATE | placing), l->fd, p->p_offset - in_page);
+        int64_t at =
+            mm_mmap(l->proc->mm, l->cpu, part->bias + PAGE_DOWN(p->p_vaddr),
+                    PAGE_UP(p->p_filesz + in_page), (uint64_t) prot,
+                    (uint64_t) (MAP_PRIVATE | placing), part->file.fd,
+                    p->p_offset - in_page);
         if (at < 0)
             return map_failed(p, at);
     }
-    return map_bss(l, p, prot);
+    return map_bss(l, part->bias, p, prot);
+}
+
+/* Later segments may overlap earlier ones and then replace them. */
+static int map_segments(const loader_t *l, const part_t *part, int first)
+{
+    const elf_image_t *image = &part->file.image;
+    int placing = first;
+
+    for (unsigned i = 0; i < image->phnum; i++) {
+        if (image->phdr[i].p_type != PT_LOAD)
+            continue;
+        int error = map_segment(l, part, &image->phdr[i], placing);
+        if (error != 0)
+            return error;
+        placing = MAP_FIXED;
+    }
+    return 0;
 }
 
 /*
- * Where a static PIE goes: like Linux, where mmap would put it, aligned as its
- * segments ask for. The span is only looked for here: nothing else maps before
- * the segments do.
+ * Where mmap would put it, with a bias that is a multiple of `align`. The span
+ * is only looked for here: nothing else maps before the segments do.
  */
-static int place_pie(loader_t *l)
+static int place_by_mmap(const loader_t *l, part_t *part, uint64_t align)
 {
-    const elf_image_t *image = &l->image;
+    const elf_image_t *image = &part->file.image;
     uint64_t size = image->end - image->start;
-    uint64_t slack = image->align - GUEST_PAGE_SIZE;
+    uint64_t slack = align - GUEST_PAGE_SIZE;
     int64_t at = mm_mmap(l->proc->mm, l->cpu, 0, size + slack, PROT_NONE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at < 0)
@@ -249,39 +169,59 @@ static int place_pie(loader_t *l)
     /* Downwards from the highest place, so that no gap is left above. The
      * bias is what must be aligned: p_vaddr modulo p_align is kept. */
     uint64_t bias = (uint64_t) at + slack - image->start;
-    l->bias = bias & ~(image->align - 1);
+    part->bias = bias & ~(align - 1);
     return 0;
 }
 
-static int map_image(loader_t *l)
+/* A program with an interpreter has a region of its own; one without is taken
+ * for an interpreter that was run directly, and goes among the mappings. */
+static int place_program(loader_t *l)
 {
-    bool first = true;
+    const elf_image_t *image = &l->program.file.image;
 
-    if (l->image.pie) {
-        int error = place_pie(l);
-        if (error != 0)
-            return error;
-    }
-    for (unsigned i = 0; i < l->image.phnum; i++) {
-        const Elf64_Phdr *p = &l->image.phdr[i];
-        if (p->p_type != PT_LOAD)
-            continue;
-        /* Later segments may overlap earlier ones and then replace them. */
-        int error = map_segment(l, p, first ? MAP_FIXED_NOREPLACE : MAP_FIXED);
-        if (error != 0)
-            return error;
-        first = false;
-    }
+    if (!image->pie)
+        return 0;
+    if (l->interp.file.fd < 0)
+        return place_by_mmap(l, &l->program, image->align);
+    l->program.bias =
+        (mm_elf_dyn_base(l->proc->mm) & ~(image->align - 1)) - image->start;
+    return 0;
+}
+
+static int map_program(loader_t *l)
+{
+    const elf_image_t *image = &l->program.file.image;
+    int error = place_program(l);
+
+    if (error == 0)
+        error = map_segments(l, &l->program, MAP_FIXED_NOREPLACE);
+    if (error != 0)
+        return error;
     /* The heap of a PIE that lies among the mappings would meet one at once:
      * Linux moves it to where PIEs with an interpreter begin. */
-    mm_set_brk(l->proc->mm, l->image.pie ? mm_elf_dyn_base(l->proc->mm)
-                                         : PAGE_UP(l->image.brk));
+    bool among = image->pie && l->interp.file.fd < 0;
+    mm_set_brk(l->proc->mm, among ? mm_elf_dyn_base(l->proc->mm)
+                                  : PAGE_UP(l->program.bias + image->brk));
     return 0;
+}
+
+/* One with fixed addresses replaces what is there, as Linux lets it. */
+static int map_interpreter(loader_t *l)
+{
+    if (l->interp.file.fd < 0)
+        return 0;
+    if (l->interp.file.image.pie) {
+        int error = place_by_mmap(l, &l->interp, GUEST_PAGE_SIZE);
+        if (error != 0)
+            return error;
+    }
+    return map_segments(l, &l->interp, MAP_FIXED);
 }
 
 static void describe_stack(const loader_t *l, uint64_t vdso, stack_input_t *in)
 {
     const proc_t *proc = l->proc;
+    const elf_image_t *image = &l->program.file.image;
     struct rlimit limit;
     long clktck = sysconf(_SC_CLK_TCK);
     unsigned long minsigstksz = getauxval(AT_MINSIGSTKSZ);
@@ -302,9 +242,10 @@ static void describe_stack(const loader_t *l, uint64_t vdso, stack_input_t *in)
     in->minsigstksz = minsigstksz != 0 ? minsigstksz : 4720;
     in->hwcap = proc->caps.hwcap;
     in->hwcap2 = proc->caps.hwcap2;
-    in->phdr = l->image.phdr_addr + l->bias;
-    in->phnum = l->image.phnum;
-    in->entry = l->image.entry + l->bias;
+    in->phdr = image->phdr_addr + l->program.bias;
+    in->phnum = image->phnum;
+    in->entry = image->entry + l->program.bias;
+    in->base = l->interp.bias;
     in->uid = getuid();
     in->euid = geteuid();
     in->gid = getgid();
@@ -317,11 +258,12 @@ static void describe_stack(const loader_t *l, uint64_t vdso, stack_input_t *in)
 static void note_image(const loader_t *l, const stack_image_t *stack)
 {
     mm_image_t *image = mm_image(l->proc->mm);
+    const elf_image_t *file = &l->program.file.image;
 
-    image->start_code = l->image.start_code + l->bias;
-    image->end_code = l->image.end_code + l->bias;
-    image->start_data = l->image.start_data + l->bias;
-    image->end_data = l->image.end_data + l->bias;
+    image->start_code = file->start_code + l->program.bias;
+    image->end_code = file->end_code + l->program.bias;
+    image->start_data = file->start_data + l->program.bias;
+    image->end_data = file->end_data + l->program.bias;
     image->start_stack = stack->sp;
     image->arg_start = stack->arg_start;
     image->arg_end = stack->arg_end;
@@ -361,38 +303,52 @@ static int make_stack(const loader_t *l)
         return fail(-E2BIG, "%s", strerror(E2BIG));
     int error =
         mm_make_stack(l->proc->mm, l->cpu, stack_vma_size(strings, in.limit),
-                      l->image.stack == ELF_STACK_EXEC);
+                      l->program.file.image.stack == ELF_STACK_EXEC);
     if (error != 0)
         return fail(error, "cannot make its stack: %s", strerror(-error));
     return 0;
 }
 
-static int load_program(loader_t *l, load_result_t *result)
+/* Read the headers, once more: what was checked then holds the files' own
+ * promise only. */
+static int read_part(const loader_t *l, part_t *part, int fd)
 {
     char why[ELF_WHY_MAX];
-    uint64_t vdso;
+    int error = elf_file_read(&part->file, fd, mm_task_size(l->proc->mm), why);
 
-    int error = read_program(l, mm_task_size(l->proc->mm), why);
-    if (error != 0)
-        return fail(error, "%s", why);
-    error = make_stack(l);
-    if (error != 0)
-        return error;
-    error = map_image(l);
+    return error != 0 ? fail(error, "%s", why) : 0;
+}
+
+static int load_parts(loader_t *l, load_result_t *result)
+{
+    uint64_t vdso;
+    int error = make_stack(l);
+
+    if (error == 0)
+        error = map_program(l);
+    if (error == 0)
+        error = map_interpreter(l);
     if (error != 0)
         return error;
     error = vdso_map(l->proc, l->cpu, &vdso);
     if (error != 0)
         return fail(error, "cannot map the vDSO: %s", strerror(-error));
-    result->entry = l->image.entry + l->bias;
+    const part_t *first = l->interp.file.fd < 0 ? &l->program : &l->interp;
+    result->entry = first->file.image.entry + first->bias;
     return copy_stack(l, vdso, &result->sp);
 }
 
-int proc_load(proc_t *proc, mm_cpu_t *cpu, int fd, load_result_t *result)
+int proc_load(proc_t *proc, mm_cpu_t *cpu, const program_t *program,
+              load_result_t *result)
 {
-    loader_t l = {.proc = proc, .cpu = cpu, .fd = fd};
-    int error = load_program(&l, result);
+    loader_t l = {.proc = proc, .cpu = cpu, .interp.file.fd = -1};
+    int error = read_part(&l, &l.program, program->fd);
 
-    free(l.phdr);
+    if (error == 0 && program->interp_fd >= 0)
+        error = read_part(&l, &l.interp, program->interp_fd);
+    if (error == 0)
+        error = load_parts(&l, result);
+    elf_file_free(&l.program.file);
+    elf_file_free(&l.interp.file);
     return error;
 }

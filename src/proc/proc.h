@@ -29,7 +29,7 @@ typedef struct proc {
     _Atomic int leader_status;   /* what the main thread has ended with */
     pid_t pid;
     char *exe;    /* absolute path of the program, as /proc/self/exe shows */
-    int exe_fd;   /* O_PATH descriptor of it, hidden from the guest */
+    int exe_fd;   /* read-only descriptor of it, hidden from the guest */
     char *execfn; /* its name as exec would be given it: AT_EXECFN */
     char **argv;
     char **envp;
@@ -89,12 +89,15 @@ const char *proc_vm_error(void);
 int thread_create(proc_t *proc, thread_t **thread);
 void thread_set_start(thread_t *thread, uint64_t entry, uint64_t sp);
 
-/* proc/load.c: map the program and build its stack; fills entry and sp. Errors
- * are -errno with a line in proc_error(). */
+/* proc/load.c: map the program, and its interpreter, from the descriptors in
+ * `program` and build the stack from proc->argv, envp and execfn; fills entry
+ * and sp. Errors are -errno with a line in proc_error(). */
+struct program;
 typedef struct load_result {
     uint64_t entry, sp;
 } load_result_t;
-int proc_load(proc_t *proc, mm_cpu_t *cpu, int fd, load_result_t *result);
+int proc_load(proc_t *proc, mm_cpu_t *cpu, const struct program *program,
+              load_result_t *result);
 const char *proc_error(void);
 
 /* proc/run.c: run the calling thread's vCPU until the thread has ended. */

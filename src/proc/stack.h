@@ -33,7 +33,8 @@ typedef struct stack_input {
     uint64_t vdso;        /* AT_SYSINFO_EHDR; 0: leave it out */
     uint64_t minsigstksz; /* AT_MINSIGSTKSZ */
     uint64_t hwcap, hwcap2;
-    uint64_t phdr, phnum, entry; /* biased */
+    uint64_t phdr, phnum, entry; /* biased; of the program */
+    uint64_t base;               /* the interpreter's bias; 0: none */
     uint64_t uid, euid, gid, egid, secure;
     uint64_t clktck;
 } stack_input_t;

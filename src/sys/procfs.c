@@ -53,6 +53,18 @@ bool procfs_is_elfuse(uint64_t dev, uint64_t ino)
     return ino == elfuse_file.st_ino && dev == elfuse_file.st_dev;
 }
 
+int procfs_reopen(int fd, int flags)
+{
+    char link[64];
+    int again;
+
+    if (proc_dir < 0) /* there was no /proc */
+        return -ENOENT;
+    snprintf(link, sizeof link, "self/fd/%d", fd);
+    again = openat(proc_dir, link, flags);
+    return again < 0 ? -errno : again;
+}
+
 static bool on_procfs(int fd)
 {
     struct statfs fs;

@@ -31,4 +31,8 @@ int fdspace_hide(int fd);
 /* True for a descriptor number that is elfuse's own: EBADF to every call. */
 bool fdspace_hidden(int fd);
 
+/* sys/procfs.c: open the file behind a descriptor of ours once more, with these
+ * flags of open(2). A descriptor or -errno. */
+int procfs_reopen(int fd, int flags);
+
 #endif

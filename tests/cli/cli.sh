@@ -127,7 +127,27 @@ file() {
 { ehdr 2 1 2 183 1; phdr 1 5 0 $((0x400000)) 64 32; } | file shrinking
 { ehdr 2 1 2 183 1; phdr 1 5 1 $((0x400000)) 64 64; } | file askew
 { ehdr 2 1 3 183 2; load; phdr 3 4 176 0 28 28
-  printf '/lib/ld-linux-aarch64.so.1\0\0'; } | file dynamic
+  printf '/lib/ld-none.so.1\0\0\0\0\0\0\0\0\0\0\0'; } | file dynamic
+# dyn NAME INTERPRETER
+dyn() {
+    { ehdr 2 1 3 183 2; load; phdr 3 4 176 0 $((${#2} + 1)) 28
+      printf '%s' "$2"; } | file "$1"
+}
+dyn dyn-folder folder
+dyn dyn-text text
+dyn dyn-x86 x86
+# script NAME FIRST-LINE [REST]
+script() {
+    printf '%s\n%s' "$2" "${3-exit 0}" >"$1" && chmod 755 "$1"
+}
+script script-none '#!/none/sh'
+script script-crlf "$(printf '#!/bin/sh\r')"
+script script-self '#!./script-self'
+script script-nothing '#! '
+script script-args "#!$busybox echo" 'never run'
+# shellcheck disable=SC2016 # the script's own
+script script-status '#!/bin/sh' 'echo "$0 $1"; exit 5'
+script script-twice '#!./script-args'
 printf '\177ELF' >short && chmod 755 short
 : >empty && chmod 755 empty
 printf '#!/bin/sh\nexit 0\n' >script && chmod 755 script
@@ -176,7 +196,6 @@ refuses "a directory" 126 "Permission denied: it is a folder" ./folder
 refuses "not executable" 126 "Permission denied: .*chmod +x" ./data
 refuses "empty file" 126 "empty" ./empty
 refuses "plain text" 126 "not an ELF file" ./text
-refuses "a script" 126 "script" ./script
 refuses "four bytes" 126 "truncated" ./short
 refuses "x86-64" 126 "wrong architecture.*x86-64" ./x86
 refuses "32-bit Arm" 126 "wrong architecture.*32-bit Arm" ./arm32
@@ -190,7 +209,16 @@ refuses "segment beyond the end" 126 "truncated" ./cut
 refuses "segment of 2^64 - 1 bytes" 126 "outside user space" ./huge
 refuses "segment larger in the file" 126 "more bytes in the file" ./shrinking
 refuses "segment askew" 126 "differ within the page" ./askew
-refuses "a dynamic program" 126 "/lib/ld-linux-aarch64.so.1.*-static" ./dynamic
+refuses "its interpreter is not there" 127 "/lib/ld-none.so.1: No such.*--sysroot" \
+    ./dynamic
+refuses "its interpreter is a folder" 126 "its interpreter folder: Perm" ./dyn-folder
+refuses "its interpreter is text" 126 "its interpreter text: too short" ./dyn-text
+refuses "its interpreter is for x86-64" 126 "its interpreter x86.*x86-64" ./dyn-x86
+refuses "a script without its interpreter" 127 "the script, /none/sh: No such" \
+    ./script-none
+refuses "a script with CR LF" 127 "/bin/sh: No such.*CR LF" ./script-crlf
+refuses "a script that runs itself" 126 "symbolic links" ./script-self
+refuses "a script that names nothing" 126 "first line" ./script-nothing
 
 # --- PATH
 
@@ -235,6 +263,12 @@ ln -s "$busybox" echo
 gives "argv[0] is what was typed" 0 "linked" ./echo linked
 FOO=bar
 export FOO
+gives "a script" 5 "./script-status one" ./script-status one
+PATH=.:$PATH
+gives "a script in PATH" 5 "./script-status two" script-status two
+PATH=$saved
+gives "the arguments of a script" 0 "./script-args a b" ./script-args a b
+gives "a script of a script" 0 "./script-args ./script-twice" ./script-twice
 gives "the environment is passed on" 0 "bar" busybox sh -c "echo \$FOO"
 run --stats busybox true
 [ $status -eq 0 ] && grep -q 'system calls' err

@@ -298,6 +298,12 @@ static void test_interpreter(void **state)
     accepted(&p);
     assert_int_equal(p.image.interp_off, 0x200);
     assert_int_equal(p.image.interp_len, 28);
+    /* The first one counts. */
+    p.phdr[2] = p.phdr[3];
+    p.phdr[2].p_offset = 0x300;
+    accepted(&p);
+    assert_int_equal(p.image.interp_off, 0x300);
+    p.phdr[2].p_type = PT_NULL;
     p.phdr[3].p_filesz = 1;
     refused(&p, "interpreter");
     p.phdr[3].p_filesz = ELF_INTERP_MAX + 1;
