@@ -5,6 +5,14 @@
 
 stats_t stats;
 
+void stats_reset(void)
+{
+#define STATS_RESET(name, text) \
+    atomic_store_explicit(&stats.name, 0, memory_order_relaxed);
+    STATS(STATS_RESET)
+#undef STATS_RESET
+}
+
 void stats_print(FILE *out)
 {
     fprintf(out, "elfuse: statistics\n");

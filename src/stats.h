@@ -47,5 +47,7 @@ extern stats_t stats;
     atomic_fetch_add_explicit(&stats.name, (n), memory_order_relaxed)
 
 void stats_print(FILE *out);
+/* All zero again: a new process. */
+void stats_reset(void);
 
 #endif

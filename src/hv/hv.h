@@ -142,6 +142,17 @@ int hv_vcpu_get_fp(hv_vcpu_t *vcpu, uint8_t v[32][16], uint32_t *fpsr,
  */
 int hv_vcpu_sync_sve(hv_vcpu_t *vcpu);
 
+/*
+ * In a fork child, where VM and vCPUs of the parent are of no use: make a VM
+ * like the parent's behind the same `vm`, with the same features and keys,
+ * without memory (hv_map again) and without vCPUs. The new descriptors have the
+ * old numbers; with `shared`, where the parent uses the same table of
+ * descriptors, they have new ones, for the caller to hide. hv_vcpu_forget()
+ * frees what describes a vCPU of the parent, and nothing else.
+ */
+int hv_vm_renew(hv_vm_t *vm, bool shared);
+void hv_vcpu_forget(hv_vcpu_t *vcpu);
+
 /* File descriptors that this back end holds, for sys/fdspace.c to hide. The
  * callback may move the descriptor and returns its new number. */
 void hv_each_fd(hv_vm_t *vm, int (*move)(int fd, void *arg), void *arg);

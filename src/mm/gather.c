@@ -314,6 +314,17 @@ void revoking_collect(struct mm *mm, struct mm_cpu *cpu)
         gather_finish(&g);
 }
 
+void revoking_renew(struct mm *mm, struct mm_cpu *cpu)
+{
+    tlb_request_t *req = &cpu->frame->tlb;
+
+    for (revoked_t *r = mm->revoking->list; r; r = r->next)
+        r->cpu = NULL;
+    req->kind = 0;
+    req->completed = cpu->tlb_sequence;
+    cpu->tlb_seen = cpu->tlb_sequence;
+}
+
 bool revoking_pending(const struct mm *mm)
 {
     return atomic_load_explicit(&mm->revoking->pending, memory_order_relaxed);

@@ -60,6 +60,8 @@ void gather_finish_now(gather_t *g);
 
 /* The list itself. NULL: no memory. */
 struct revoking *revoking_create(void);
+/* In a fork child: there is only `cpu`, and no translation is cached. */
+void revoking_renew(struct mm *mm, struct mm_cpu *cpu);
 /* Free what waits for nothing any more; mm->lock is held. */
 void revoking_collect(struct mm *mm, struct mm_cpu *cpu);
 /* True when mm_after_exit has something to look at. Any thread. */

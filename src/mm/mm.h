@@ -144,6 +144,18 @@ mm_fault_t mm_handle_fault(mm_t *mm, mm_cpu_t *cpu, uint64_t addr,
  */
 void mm_after_exit(mm_t *mm, mm_cpu_t *cpu);
 
+/*
+ * In a fork child, whose parent stood still with no lock held (mm/fork.c).
+ * mm_fork_renew() comes first: only `cpu` is left, and the new VM is shown the
+ * memory. When the vCPU can run, mm_fork_finish() does what fork does to VMAs.
+ * -errno: the child cannot go on.
+ */
+int mm_fork_renew(mm_t *mm, mm_cpu_t *cpu);
+int mm_fork_finish(mm_t *mm, mm_cpu_t *cpu);
+/* The same child has new memory at `own`, which mm_map_special() was given: the
+ * guest is to see that. */
+int mm_fork_special(mm_t *mm, void *own, const char *name);
+
 /* For the loader. */
 /* Randomised or fixed choices made at mm_create, as Linux makes them. */
 uint64_t mm_stack_top(const mm_t *mm);

@@ -138,6 +138,15 @@ static uint64_t window_size(struct mm *mm, uint64_t host)
     return size < left ? size : left;
 }
 
+/* The slot shows nothing any more. */
+static void slot_forget(windows_t *w, unsigned slot, uint64_t host)
+{
+    w->slot_of[(host - w->host) >> w->shift] = 0;
+    /* Before the slot shows another window; see window_evictions(). */
+    atomic_fetch_add_explicit(&w->evictions, 1, memory_order_release);
+    atomic_store_explicit(&w->slot[slot].host, 0, memory_order_release);
+}
+
 static void slot_close(struct mm *mm, unsigned slot)
 {
     windows_t *w = mm->windows;
@@ -149,10 +158,7 @@ static void slot_close(struct mm *mm, unsigned slot)
     if (error)
         elfuse_panic("mm: cannot unmap the window at IPA %#lx: error %d", ipa,
                      -error);
-    w->slot_of[(host - w->host) >> w->shift] = 0;
-    /* Before the slot shows another window; see window_evictions(). */
-    atomic_fetch_add_explicit(&w->evictions, 1, memory_order_release);
-    atomic_store_explicit(&s->host, 0, memory_order_release);
+    slot_forget(w, slot, host);
     stats_add(windows_evicted, 1);
 }
 
@@ -191,6 +197,28 @@ static int slot_open(struct mm *mm, unsigned slot, uint64_t window)
     /* Pairs with window_host. */
     atomic_store_explicit(&w->slot[slot].host, host, memory_order_release);
     stats_add(windows_opened, 1);
+    return 0;
+}
+
+int windows_renew(struct mm *mm)
+{
+    windows_t *w = mm->windows;
+
+    for (unsigned i = 0; i < w->nr_used; i++) {
+        window_slot_t *s = &w->slot[i];
+        uint64_t host = atomic_load_explicit(&s->host, memory_order_relaxed);
+        int error = 0;
+
+        if (!host)
+            continue;
+        if (s->valid)
+            error = hv_map(mm->vm, w->ipa + ((uint64_t) i << w->shift),
+                           (void *) host, window_size(mm, host));
+        if (error)
+            return error;
+        if (!s->valid)
+            slot_forget(w, i, host);
+    }
     return 0;
 }
 

@@ -49,6 +49,9 @@ windows_t *windows_create(unsigned ipa_bits, unsigned max_slots, uint64_t host,
  * may evict another and run the shim. Returns 0 when no IPA can be had (0 is
  * never a valid IPA). Good until the next call. */
 uint64_t window_ipa(struct mm *mm, struct mm_cpu *cpu, uint64_t host);
+/* The VM is a new one without memory (fork): show it the windows that
+ * descriptors lead to, where they were, and forget the others. -errno. */
+int windows_renew(struct mm *mm);
 /* Valid descriptors into the window of this IPA: n more, or fewer. */
 void window_count(struct mm *mm, uint64_t ipa, int64_t n);
 /*

@@ -175,10 +175,15 @@ int shim_load(hv_vm_t *vm, uint64_t pool_ipa, uint64_t pool_size, shim_t *shim)
     if (!error)
         error = map_pool(shim, pool_ipa, pool_size);
     if (!error)
-        error = hv_map(vm, IPA_SHIM, shim->memory, SHIM_SIZE);
+        error = shim_show(vm, shim);
     if (error)
         munmap(shim->memory, SHIM_SIZE);
     return error;
+}
+
+int shim_show(hv_vm_t *vm, const shim_t *shim)
+{
+    return hv_map(vm, IPA_SHIM, shim->memory, SHIM_SIZE);
 }
 
 vcpu_frame_t *shim_frame(const shim_t *shim, unsigned vcpu)

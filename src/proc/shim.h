@@ -26,6 +26,9 @@ typedef struct shim {
  */
 int shim_load(hv_vm_t *vm, uint64_t pool_ipa, uint64_t pool_size, shim_t *shim);
 
+/* Give the loaded shim to another VM (fork). -errno. */
+int shim_show(hv_vm_t *vm, const shim_t *shim);
+
 /* The frame of a vCPU: here, and as EL1 sees it. */
 vcpu_frame_t *shim_frame(const shim_t *shim, unsigned vcpu);
 uint64_t shim_frame_va(unsigned vcpu);

@@ -95,6 +95,23 @@ int thread_create(proc_t *proc, thread_t **result)
     return 0;
 }
 
+int thread_restart(thread_t *thread)
+{
+    vcpu_frame_t *frame = thread->frame;
+    uint64_t x[READY_ISAR0 + 1];
+    int error = 0;
+
+    hv_vcpu_adopt(thread->vcpu);
+    /* The shim tells about the vCPU in these. */
+    memcpy(x, frame->x, sizeof x);
+    thread_run_op(thread, 0, FRAME_EXIT_READY);
+    memcpy(frame->x, x, sizeof x);
+    if (!thread->proc->caps.counter_exact)
+        error = thread_align_counter(thread);
+    frame->fp_op = FP_LOAD;
+    return error;
+}
+
 void thread_set_start(thread_t *thread, uint64_t entry, uint64_t sp)
 {
     vcpu_frame_t *frame = thread->frame;

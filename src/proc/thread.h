@@ -30,6 +30,13 @@ void host_go(thread_t *thread, uint64_t mask);
 /* It has waited in vain. */
 void host_quit(thread_t *self, thread_t *thread);
 
+/*
+ * In a fork child, on a vCPU of its own that nobody has run: it is to go on
+ * with what is in its frame, FP registers too. -errno, with a line in
+ * hv_error().
+ */
+int thread_restart(thread_t *thread);
+
 /* Join the host threads that have ended and free what they had. Before a fork,
  * with the world stopped: then there are only the world's members. */
 void thread_reap(thread_t *self);

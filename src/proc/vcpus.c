@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proc/vcpus.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "proc/run.h"
 #include "sys/sys.h"
@@ -79,6 +81,8 @@ static vcpu_t *take_made(struct proc *proc)
         if (vcpu->hv) {
             vcpus->used++;
             vcpu->frame = shim_frame(&proc->shim, vcpu->id);
+            /* In a fork child it may be that of a thread of the parent. */
+            memset(vcpu->frame, 0, sizeof *vcpu->frame);
             vcpu->frame->vcpu = vcpu->id;
         } else {
             vcpu = NULL;
@@ -86,6 +90,31 @@ static vcpu_t *take_made(struct proc *proc)
     }
     pthread_mutex_unlock(&vcpus->lock);
     return vcpu;
+}
+
+int vcpus_renew(struct proc *proc, thread_t *self)
+{
+    vcpus_t *vcpus = proc->vcpus;
+    vcpu_t *first = &vcpus->vcpu[0];
+
+    for (unsigned i = 0; i < vcpus->used; i++)
+        hv_vcpu_forget(vcpus->vcpu[i].hv);
+    pthread_mutex_init(&vcpus->lock, NULL);
+    TAILQ_INIT(&vcpus->free);
+    vcpus->made = 1;
+    vcpus->used = 1;
+    if (self->frame != first->frame) {
+        *first->frame = *self->frame;
+        first->frame->vcpu = 0;
+    }
+    first->hv = create(proc, 0);
+    if (!first->hv)
+        return -EIO;
+    self->slot = first;
+    self->vcpu = first->hv;
+    self->frame = first->frame;
+    self->cpu.frame = first->frame;
+    return 0;
 }
 
 vcpu_t *vcpus_take_new(struct proc *proc, thread_t *self)

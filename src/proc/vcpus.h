@@ -43,6 +43,9 @@ vcpus_t *vcpus_create(void);
  * all. NULL: there is none; hv_error().
  */
 vcpu_t *vcpus_take_new(struct proc *proc, struct thread *self);
+/* In a fork child, whose VM is a new one: vCPU 0 is the calling thread's, with
+ * the frame that it had; there are no others. -errno; hv_error(). */
+int vcpus_renew(struct proc *proc, struct thread *self);
 /* One that is parked, or NULL. */
 vcpu_t *vcpus_take_free(struct proc *proc);
 /* It is parked and its host thread has released it. */

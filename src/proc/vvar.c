@@ -15,6 +15,7 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static vvar_track_t track;
 static vvar_page_t *page;
+static size_t page_size; /* of its mapping, bytes */
 
 /* Of which the quickest counts: the others may have been preempted. */
 #define TRIES 4
@@ -45,6 +46,7 @@ void *vvar_create(uint64_t counter_hz, size_t size)
         return NULL;
     vvar_track_init(&track, counter_hz);
     page = memory;
+    page_size = size;
     return memory;
 }
 
@@ -200,4 +202,33 @@ void vvar_stop(void)
     if (track.started)
         vvar_withdraw();
     vvar_unlock();
+}
+
+void vvar_fork_begin(void)
+{
+    vvar_lock();
+}
+
+void vvar_fork_end(void)
+{
+    vvar_unlock();
+}
+
+void *vvar_fork_child(bool *none)
+{
+    vvar_page_t copy;
+
+    pthread_mutex_init(&mutex, NULL);
+    vvar_refresher_forget();
+    *none = page == NULL;
+    if (page == NULL)
+        return NULL;
+    copy = *page;
+    if (mmap(page, page_size, PROT_READ | PROT_WRITE,
+             MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+        return NULL;
+    *page = copy;
+    if (track.started)
+        vvar_withdraw();
+    return page;
 }

@@ -37,9 +37,20 @@ int vvar_clock_gettime(int clock, struct timespec *ts);
 /* This process has set CLOCK_REALTIME itself: let it see so at once. */
 void vvar_clock_was_set(void);
 
-/* Withdraw the page and end the refresher (before fork). The next
- * vvar_clock_gettime() starts both again. */
+/* Withdraw the page and end the refresher. The next vvar_clock_gettime() starts
+ * both again. */
 void vvar_stop(void);
+
+/*
+ * Around fork: nobody writes the page between vvar_fork_begin() and
+ * vvar_fork_end() in the parent. In the child vvar_fork_child() gives the page
+ * memory of its own, at the same address; it serves nothing until a clock is
+ * asked for by a system call. Returns that address, for the guest to be shown;
+ * NULL: no memory, or (with *none) there is no page.
+ */
+void vvar_fork_begin(void);
+void vvar_fork_end(void);
+void *vvar_fork_child(bool *none);
 
 /* For vvar.c and vvar_refresh.c only. */
 /* Take a sample and publish it, to serve for span_ns. The mutex is held. */
@@ -54,6 +65,8 @@ bool vvar_wait(pthread_cond_t *condition, const struct timespec *until);
 /* Let the refresher run for the next two seconds. Returns for how many ns the
  * page may serve. The mutex is held. */
 uint64_t vvar_refresher_wake(void);
+/* In a fork child: there is no refresher. */
+void vvar_refresher_forget(void);
 /* End the refresher; no lock is held. */
 void vvar_refresher_stop(void);
 

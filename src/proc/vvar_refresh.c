@@ -100,6 +100,12 @@ uint64_t vvar_refresher_wake(void)
     return VVAR_SPAN_SEC * VVAR_NSEC;
 }
 
+void vvar_refresher_forget(void)
+{
+    refresher.running = refresher.failed = refresher.stop = false;
+    refresher.periods = 0;
+}
+
 void vvar_refresher_stop(void)
 {
     vvar_lock();

@@ -145,32 +145,44 @@ void fdspace_range(unsigned *first, unsigned *end)
     *end = (unsigned) space.end;
 }
 
-/* Duplicate fd to a number from `low` up, past the limit if need be. */
-static int move_up(int fd, int low)
+void fdspace_lift(struct rlimit *old)
 {
-    struct rlimit old, raised;
-    int moved;
+    struct rlimit raised;
 
-    if (getrlimit(RLIMIT_NOFILE, &old))
-        return -errno;
-    raised.rlim_cur = (uint64_t) low + FDSPACE_SIZE;
+    if (getrlimit(RLIMIT_NOFILE, old))
+        elfuse_panic("getrlimit(RLIMIT_NOFILE): %d", errno);
+    raised.rlim_cur = (uint64_t) fdspace_low + FDSPACE_SIZE;
     raised.rlim_max =
-        old.rlim_max > raised.rlim_cur ? old.rlim_max : raised.rlim_cur;
+        old->rlim_max > raised.rlim_cur ? old->rlim_max : raised.rlim_cur;
     if (setrlimit(RLIMIT_NOFILE, &raised)) {
-        raised.rlim_cur = raised.rlim_max = old.rlim_max;
+        raised.rlim_cur = raised.rlim_max = old->rlim_max;
         setrlimit(RLIMIT_NOFILE, &raised);
     }
-    moved = fcntl(fd, F_DUPFD_CLOEXEC, low);
+}
+
+void fdspace_restore(const struct rlimit *old)
+{
+    setrlimit(RLIMIT_NOFILE, old);
+}
+
+/* Duplicate fd to a number from fdspace_low up, past the limit if need be. */
+static int move_up(int fd)
+{
+    struct rlimit old;
+    int moved;
+
+    fdspace_lift(&old);
+    moved = fcntl(fd, F_DUPFD_CLOEXEC, fdspace_low);
     if (moved < 0)
         moved = -errno;
-    setrlimit(RLIMIT_NOFILE, &old);
+    fdspace_restore(&old);
     return moved;
 }
 
 /* A copy of fd among our numbers, marked as ours. */
 static int hide_at(int fd)
 {
-    int moved = move_up(fd, fdspace_low);
+    int moved = move_up(fd);
     unsigned n;
 
     if (moved < 0)

@@ -31,6 +31,11 @@ static inline bool fd_hidden(uint64_t fd)
  * another one. 0, or -EMFILE when there is none. */
 int fdspace_make_room(int fd);
 
+/* Descriptors may be opened though the guest's limit is reached, and duplicated
+ * to our numbers, until the limit is restored to what it was. */
+void fdspace_lift(struct rlimit *old);
+void fdspace_restore(const struct rlimit *old);
+
 /* The range that hidden numbers are in: first, and one past the last. */
 void fdspace_range(unsigned *first, unsigned *end);
 

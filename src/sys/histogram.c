@@ -29,6 +29,14 @@ void histogram_exit(unsigned nr, int64_t ret)
                                   memory_order_relaxed);
 }
 
+void histogram_reset(void)
+{
+    for (unsigned i = 0; i <= SYS_MAX; i++) {
+        atomic_store_explicit(&calls[i], 0, memory_order_relaxed);
+        atomic_store_explicit(&errors[i], 0, memory_order_relaxed);
+    }
+}
+
 static int by_count(const void *a, const void *b)
 {
     uint64_t x = calls[*(const unsigned *) a], y = calls[*(const unsigned *) b];

@@ -7,5 +7,7 @@
 
 void histogram_enter(unsigned nr);
 void histogram_exit(unsigned nr, int64_t ret);
+/* All zero again: a new process. */
+void histogram_reset(void);
 
 #endif

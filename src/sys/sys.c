@@ -93,11 +93,14 @@ void sys_call(thread_t *thread)
     /* The kernel takes the number from w8. */
     unsigned nr = (uint32_t) thread->frame->x[8];
     const sys_entry_t *entry = nr < SYS_MAX ? &sys_table[nr] : &none;
+    int64_t ret;
 
     stats_add(syscalls, 1);
     if (thread->proc->strace || thread->proc->show_stats) {
         call_watched(thread, nr, entry);
         return;
     }
-    call_finish(thread->frame, call_serve(thread, nr, entry, thread->frame->x));
+    ret = call_serve(thread, nr, entry, thread->frame->x);
+    /* Which in a fork child is another frame. */
+    call_finish(thread->frame, ret);
 }

@@ -30,6 +30,7 @@ typedef struct kvm_slot {
 #define PAUTH_KEY_WORDS 10
 
 struct hv_vm {
+    int kvm; /* /dev/kvm, for fork children */
     int fd;
     int vcpu_fd[VCPU_MAX]; /* -1: not made, or destroyed */
     unsigned nr_vcpus;     /* ids used up, from 0 */

@@ -78,6 +78,8 @@ static int attach(hv_vm_t *vm, hv_vcpu_t *vcpu, const hv_vcpu_init_t *init)
     if (vcpu->run == MAP_FAILED)
         return kvm__fail(-errno, "mapping vCPU %u: %s", init->id,
                          strerror(errno));
+    /* A fork child has no use for it, and must not keep the VM alive. */
+    (void) madvise(vcpu->run, vm->run_size, MADV_DONTFORK);
     return 0;
 }
 
@@ -136,6 +138,12 @@ void hv_vcpu_destroy(hv_vcpu_t *vcpu)
 {
     hv_vcpu_release(vcpu);
     munmap(vcpu->run, vcpu->vm->run_size);
+    free(vcpu);
+}
+
+void hv_vcpu_forget(hv_vcpu_t *vcpu)
+{
+    hv_vcpu_release(vcpu);
     free(vcpu);
 }
 

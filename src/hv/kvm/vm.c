@@ -169,10 +169,19 @@ static void align_counter(hv_vm_t *vm)
         ioctl(vm->fd, KVM_ARM_SET_COUNTER_OFFSET, &offset) == 0;
 }
 
-static int create_vm(hv_vm_t *vm, int kvm, const hv_options_t *opt)
+static int make_vm(hv_vm_t *vm)
+{
+    vm->fd = ioctl(vm->kvm, KVM_CREATE_VM,
+                   (unsigned long) KVM_VM_TYPE_ARM_IPA_SIZE(vm->caps.ipa_bits));
+    if (vm->fd < 0)
+        return kvm__fail(-errno, "cannot make a VM: %s", strerror(errno));
+    return 0;
+}
+
+static int create_vm(hv_vm_t *vm, const hv_options_t *opt)
 {
     hv_caps_t *caps = &vm->caps;
-    int error, cap;
+    int error, cap, kvm = vm->kvm;
 
     error = check_extensions(kvm);
     if (!error)
@@ -189,10 +198,9 @@ static int create_vm(hv_vm_t *vm, int kvm, const hv_options_t *opt)
         caps->max_vcpus = VCPU_MAX;
     caps->counter_hz = host_counter_hz();
 
-    vm->fd = ioctl(kvm, KVM_CREATE_VM,
-                   (unsigned long) KVM_VM_TYPE_ARM_IPA_SIZE(caps->ipa_bits));
-    if (vm->fd < 0)
-        return kvm__fail(-errno, "cannot make a VM: %s", strerror(errno));
+    error = make_vm(vm);
+    if (error)
+        return error;
     if (ioctl(vm->fd, KVM_ARM_PREFERRED_TARGET, &vm->init))
         return kvm__fail(-errno, "this CPU cannot run a guest: %s",
                          strerror(errno));
@@ -212,7 +220,7 @@ static int create_vm(hv_vm_t *vm, int kvm, const hv_options_t *opt)
 int hv_vm_create(const hv_options_t *opt, hv_vm_t **result, hv_caps_t *caps)
 {
     hv_vm_t *vm = calloc(1, sizeof *vm);
-    int kvm, error;
+    int error;
 
     if (!vm)
         return kvm__fail(-ENOMEM, "no memory for the VM");
@@ -220,10 +228,8 @@ int hv_vm_create(const hv_options_t *opt, hv_vm_t **result, hv_caps_t *caps)
     for (unsigned i = 0; i < VCPU_MAX; i++)
         vm->vcpu_fd[i] = -1;
     pthread_mutex_init(&vm->lock, NULL);
-    kvm = open_kvm();
-    error = kvm < 0 ? kvm : create_vm(vm, kvm, opt);
-    if (kvm >= 0)
-        close(kvm);
+    vm->kvm = open_kvm();
+    error = vm->kvm < 0 ? vm->kvm : create_vm(vm, opt);
     if (error) {
         hv_vm_destroy(vm);
         return error;
@@ -241,9 +247,47 @@ void hv_vm_destroy(hv_vm_t *vm)
     }
     if (vm->fd >= 0)
         close(vm->fd);
+    if (vm->kvm >= 0)
+        close(vm->kvm);
     pthread_mutex_destroy(&vm->lock);
     free(vm->slot);
     free(vm);
+}
+
+/* What was just opened takes the number of what it replaces. */
+static int take_number(int *fd, int number)
+{
+    int opened = *fd;
+
+    if (opened < 0 || opened == number)
+        return 0;
+    *fd = dup3(opened, number, O_CLOEXEC);
+    close(opened);
+    return *fd < 0
+               ? kvm__fail(-errno, "descriptor %d: %s", number, strerror(errno))
+               : 0;
+}
+
+int hv_vm_renew(hv_vm_t *vm, bool shared)
+{
+    int old_vm = vm->fd, old_vcpu = vm->vcpu_fd[0], error;
+
+    pthread_mutex_init(&vm->lock, NULL);
+    for (unsigned i = 1; i < vm->nr_vcpus; i++) {
+        if (vm->vcpu_fd[i] >= 0 && !shared)
+            close(vm->vcpu_fd[i]);
+        vm->vcpu_fd[i] = -1;
+    }
+    vm->nr_slots = 0;
+    error = make_vm(vm);
+    if (error)
+        return error;
+    align_counter(vm);
+    error = kvm__vcpu_fd(vm, 0, NULL, NULL);
+    if (error < 0 || shared)
+        return error < 0 ? error : 0;
+    error = take_number(&vm->fd, old_vm);
+    return error ? error : take_number(&vm->vcpu_fd[0], old_vcpu);
 }
 
 static int set_region(hv_vm_t *vm, unsigned number, uint64_t ipa, void *host,
@@ -328,6 +372,7 @@ int hv_unmap(hv_vm_t *vm, uint64_t ipa, size_t size)
 
 void hv_each_fd(hv_vm_t *vm, int (*move)(int fd, void *arg), void *arg)
 {
+    vm->kvm = move(vm->kvm, arg);
     vm->fd = move(vm->fd, arg);
     for (unsigned i = 0; i < vm->nr_vcpus; i++) {
         if (vm->vcpu_fd[i] >= 0)
