@@ -14,6 +14,7 @@
 #include "mm/mm.h"
 #include "proc/shim.h"
 #include "proc/signal.h"
+#include "proc/spares.h"
 #include "proc/vcpus.h"
 #include "proc/world.h"
 
@@ -24,7 +25,8 @@ typedef struct proc {
     mm_t *mm;
     world_t *world; /* the threads that share mm */
     shim_t shim;
-    vcpus_t *vcpus;              /* of vm */
+    vcpus_t *vcpus; /* of vm */
+    spares_t *spares;
     _Atomic uint32_t nr_threads; /* that have not ended */
     _Atomic int leader_status;   /* what the main thread has ended with */
     pid_t pid;
@@ -50,6 +52,8 @@ typedef struct host_thread {
     uint64_t unshare;       /* what HOST_UNSHARE asks for */
     int error;              /* of HOST_FAILED, -errno */
     uint64_t mask;          /* of signals, to begin with */
+    pid_t creator;          /* while it is a spare: whose attributes it has, */
+    uint32_t generation;    /* and from when (spares.c) */
 } host_thread_t;
 
 typedef struct thread {

@@ -14,13 +14,13 @@ int64_t thread_clone(thread_t *t, const clone_args_t *args);
 thread_t *thread_new(proc_t *proc, vcpu_t *slot);
 
 /*
- * proc/thread_host.c: a host thread for `thread`, made by `self`, whose
- * attributes it inherits. It runs the vCPU once and waits (host_wait_ready());
- * then it is sent into the guest, or away. All signals are blocked in it. What
- * fails is -EAGAIN; the thread is freed by thread_reap() then, its vCPU is
- * free.
+ * proc/thread_host.c: a thread on that vCPU with a host thread made by `self`,
+ * whose attributes it inherits. It runs the vCPU once and waits
+ * (host_wait_ready()); then it is sent into the guest, or away. All signals are
+ * blocked in it. NULL: there is none to be had, and the vCPU is free.
  */
-int host_start(thread_t *self, thread_t *thread);
+thread_t *host_start(thread_t *self, vcpu_t *slot);
+/* -EAGAIN: it could not; it is about to end (world_add_ended()). */
 int host_wait_ready(thread_t *thread);
 /* Let it call unshare() for itself; its error, after which it is gone. */
 int host_unshare(thread_t *thread, uint64_t flags);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "proc/run.h"
+#include "proc/spares.h"
 #include "proc/thread.h"
 #include "sys/call.h"
 
@@ -28,34 +29,41 @@ static int64_t refuse(const clone_args_t *args)
     return 0;
 }
 
+/* On a vCPU that nobody has run yet, or NULL. */
+static thread_t *prepare_new(thread_t *t, int64_t *error)
+{
+    vcpu_t *slot = vcpus_take_new(t->proc, t);
+    thread_t *new;
+
+    if (!slot)
+        return NULL;
+    new = host_start(t, slot);
+    if (!new)
+        *error = -EAGAIN;
+    return new;
+}
+
 /* A host thread with a vCPU, ready to go. */
 static thread_t *prepare(thread_t *t, int64_t *error)
 {
     thread_t *new;
-    vcpu_t *slot;
 
-    *error = -EAGAIN;
-    slot = vcpus_take_new(t->proc, t);
-    if (!slot)
-        slot = vcpus_take_free(t->proc);
-    if (!slot)
-        return NULL;
-    new = thread_new(t->proc, slot);
+    *error = 0;
+    do {
+        new = prepare_new(t, error);
+        if (!new && !*error)
+            new = spares_take(t);
+        /* The vCPU of a thread that has said so will be free in a moment. */
+    } while (!new && !*error && vcpus_wait_ending(t->proc));
     if (!new) {
-        vcpus_give_back(t->proc, slot);
-        *error = -ENOMEM;
-        return NULL;
-    }
-    if (host_start(t, new)) {
-        vcpus_give_back(t->proc, slot);
-        free(new);
+        *error = -EAGAIN;
         return NULL;
     }
     if (host_wait_ready(new)) {
         world_add_ended(t, new);
+        *error = -EAGAIN;
         return NULL;
     }
-    *error = 0;
     return new;
 }
 

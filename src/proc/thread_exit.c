@@ -45,6 +45,7 @@ static void release_vcpu(thread_t *t)
     t->vcpu = NULL;
     t->frame = NULL;
     vcpus_give_back(t->proc, t->slot);
+    vcpus_end_ending(t->proc);
 }
 
 static bool is_leader(const thread_t *t)
@@ -68,7 +69,9 @@ void thread_end(thread_t *t)
     tid_word_t word;
 
     host_call(SYS_rt_sigprocmask, SIG_SETMASK, P(&all), 0, sizeof all, 0, 0);
+    spares_drop(t);
     thread_reap(t);
+    vcpus_begin_ending(proc);
     clear_tid(t, &word);
     release_vcpu(t);
     wake_joiner(t, &word);

@@ -129,7 +129,8 @@ static void *host_main(void *arg)
     return NULL;
 }
 
-int host_start(thread_t *self, thread_t *thread)
+/* In host_main() a new vCPU is known by its frame. */
+static int start(thread_t *thread)
 {
     pthread_attr_t attr;
     uint64_t old;
@@ -141,7 +142,20 @@ int host_start(thread_t *self, thread_t *thread)
     error = pthread_create(&thread->host.pthread, &attr, host_main, thread);
     set_mask(old);
     pthread_attr_destroy(&attr);
-    return error ? -EAGAIN : 0;
+    return error;
+}
+
+thread_t *host_start(thread_t *self, vcpu_t *slot)
+{
+    thread_t *thread = thread_new(self->proc, slot);
+
+    if (thread && start(thread)) {
+        free(thread);
+        thread = NULL;
+    }
+    if (!thread)
+        vcpus_give_back(self->proc, slot);
+    return thread;
 }
 
 int host_wait_ready(thread_t *thread)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "proc/run.h"
+#include "proc/word.h"
 #include "sys/sys.h"
 
 /* As many are made at a time as there are, within these bounds: they cost the
@@ -149,4 +150,27 @@ void vcpus_give_back(struct proc *proc, vcpu_t *vcpu)
     pthread_mutex_lock(&vcpus->lock);
     TAILQ_INSERT_TAIL(&vcpus->free, vcpu, entry);
     pthread_mutex_unlock(&vcpus->lock);
+}
+
+/* seq_cst, here and in the next two: a free vCPU is looked for, then whether
+ * one is about to come; it becomes free, then nobody is ending any more. */
+void vcpus_begin_ending(struct proc *proc)
+{
+    atomic_fetch_add_explicit(&proc->vcpus->ending, 1, memory_order_seq_cst);
+}
+
+void vcpus_end_ending(struct proc *proc)
+{
+    atomic_fetch_sub_explicit(&proc->vcpus->ending, 1, memory_order_seq_cst);
+    word_wake(&proc->vcpus->ending);
+}
+
+bool vcpus_wait_ending(struct proc *proc)
+{
+    uint32_t now =
+        atomic_load_explicit(&proc->vcpus->ending, memory_order_seq_cst);
+
+    if (now)
+        word_wait(&proc->vcpus->ending, now);
+    return now != 0;
 }

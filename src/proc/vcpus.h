@@ -31,6 +31,8 @@ typedef struct vcpus {
     unsigned made;           /* ids from 0 that the VM has */
     unsigned used;           /* of these, how many have been taken once */
     TAILQ_HEAD(, vcpu) free; /* parked, of threads that have ended */
+    _Atomic uint32_t ending; /* threads whose vCPU is about to be free; a futex
+                                word */
     vcpu_t vcpu[VCPU_MAX];
 } vcpus_t;
 
@@ -50,5 +52,14 @@ int vcpus_renew(struct proc *proc, struct thread *self);
 vcpu_t *vcpus_take_free(struct proc *proc);
 /* It is parked and its host thread has released it. */
 void vcpus_give_back(struct proc *proc, vcpu_t *vcpu);
+
+/*
+ * Between the two a thread ends: it has told others so, but its vCPU is not
+ * free yet. vcpus_wait_ending(): one of these has come to the second, if there
+ * were any; false when there are none.
+ */
+void vcpus_begin_ending(struct proc *proc);
+void vcpus_end_ending(struct proc *proc);
+bool vcpus_wait_ending(struct proc *proc);
 
 #endif

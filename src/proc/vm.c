@@ -35,7 +35,8 @@ int proc_vm_create(proc_t *proc, const hv_options_t *hv, const mm_options_t *mm)
     world_init(&world);
     proc->world = &world;
     proc->vcpus = vcpus_create();
-    if (!proc->vcpus)
+    proc->spares = spares_create();
+    if (!proc->vcpus || !proc->spares)
         return proc_vm_fail(-ENOMEM, "no memory for the vCPUs");
     error = hv_vm_create(hv, &proc->vm, &proc->caps);
     if (error)

@@ -33,11 +33,17 @@ int64_t sys_zero(thread_t *t, const uint64_t *a)
 static int64_t call_serve(thread_t *t, unsigned nr, const sys_entry_t *entry,
                           const uint64_t *a)
 {
+    int64_t ret;
+
     if (entry->fn)
-        return entry->fn(t, a);
-    if (!entry->name)
+        ret = entry->fn(t, a);
+    else if (!entry->name)
         return sys_enosys(t, a);
-    return sys_pass(t, nr, entry, a);
+    else
+        ret = sys_pass(t, nr, entry, a);
+    if (entry->attributes)
+        spares_outdate(t->proc->spares);
+    return ret;
 }
 
 #ifdef __aarch64__

@@ -7,6 +7,7 @@
 #ifndef ELFUSE_SYS_TABLE_H
 #define ELFUSE_SYS_TABLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct thread;
@@ -98,6 +99,7 @@ typedef int64_t sys_fn_t(struct thread *t, const uint64_t *a);
 typedef struct sys_entry {
     const char *name; /* NULL: there is no such call */
     sys_fn_t *fn;     /* NULL: passed on as the arguments say */
+    bool attributes;  /* changes what a new thread inherits in the kernel */
     arg_t arg[SYS_ARGS];
 } sys_entry_t;
 
