@@ -48,6 +48,18 @@ def temporary(text):
     return re.sub(rb"tmp\.\w+", b"tmp.XXXXXX", text)
 
 
+def deaths(text):
+    """Without bash's own words on children that a signal has ended, which
+    depend on when it looks."""
+    return re.sub(rb"^(.*: line \d+: +\d+ .*|Terminated|Killed) *\n", b"",
+                  text, flags=re.MULTILINE)
+
+
+def go(text):
+    """Addresses in a report of the run-time system."""
+    return re.sub(rb"0x[0-9a-f]+", b"ADDRESS", text)
+
+
 def lines_sorted(text):
     return b"\n".join(sorted(text.split(b"\n")))
 
@@ -58,4 +70,5 @@ def head(text):
 
 NORMALISERS = {"numbers": numbers, "free": free, "date": date, "ps": ps,
                "rate": rate, "temporary": temporary, "counts": counts,
+               "deaths": deaths, "go": go,
                "http": http, "sorted": lines_sorted, "head": head}

@@ -24,14 +24,16 @@ bb=/bin/busybox
 cat >"$work/prelude" <<END
 mode=$mode
 target() { ELFUSE_UNDER_TEST=$mode $launcher "\$@"; }
+target_words() { echo $launcher "\$@"; }
+become() { exec $launcher "\$@"; }
 bb() { $launcher $bb "\$@"; }
 end() { kill -KILL "\$1" 2>/dev/null; wait "\$1" 2>/dev/null; }
 listening() {
     n=0
-    until netstat -lnt 2>/dev/null | grep -q ":\$1 "; do
+    until busybox netstat -lnt 2>/dev/null | grep -q ":\$1 "; do
         n=\$((n + 1))
-        [ \$n -lt 100 ] || return 1
-        usleep 50000
+        [ \$n -lt 600 ] || return 1
+        busybox usleep 50000
     done
 }
 END
@@ -42,10 +44,16 @@ tree() {
     find . -type f | sort | xargs -r sha256sum
 }
 
+# What is started in the background ignores SIGINT; coreutils can undo that.
+defaults="env --default-signal=INT,QUIT"
+$defaults true 2>/dev/null || defaults=
+
 # In a session of its own, so that all it started ends with it.
 job() {
     name=$1 seconds=$2
-    setsid sh "$work/job.sh" </dev/null >"$results/$name.out" \
+    begin=$(date +%s)
+    # shellcheck disable=SC2086 # several words
+    setsid $defaults $bb sh "$work/job.sh" </dev/null >"$results/$name.out" \
         2>"$results/$name.err" &
     pid=$!
     setsid sh -c "sleep $seconds; : >$results/$name.timeout
@@ -53,6 +61,7 @@ job() {
     watcher=$!
     wait $pid 2>/dev/null
     echo $? >"$results/$name.status"
+    echo $(($(date +%s) - begin)) >"$results/$name.seconds"
     kill -KILL $watcher -$watcher -$pid 2>/dev/null
     wait $watcher 2>/dev/null
 }

@@ -31,6 +31,7 @@ class Result:
         self.tree = read(".tree")
         status = read(".status").strip()
         self.status = int(status) if status else None
+        self.seconds = int(read(".seconds").strip() or 0)
         self.timed_out = os.path.exists(
             os.path.join(folder, name + ".timeout"))
 

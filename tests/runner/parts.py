@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of `make check`, in the order in which they run."""
 
-from runner import build, cli, cost, fuzz, guest, lint, programs, selftest, \
-    unit, vm
+from runner import build, cli, cost, fuzz, guest, lint, pagefind, programs, \
+    selftest, software, unit, vm
 
 PARTS = {
     "selftest": selftest,
@@ -15,7 +15,15 @@ PARTS = {
     "guest": guest,
     "cost": cost,
     "programs": programs,
+    "pagefind": pagefind,
+    "software": software,
 }
+# Take long: run only when they are named.
+LONG = ("pagefind", "software")
+
+
+def usual():
+    return [name for name in PARTS if name not in LONG]
 
 
 def describe():

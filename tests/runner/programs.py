@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""busybox applets on real files, natively and under elfuse: same bytes
+"""busybox applets and others on real files, natively and under elfuse
 
-tests/programs/list has a row a test; tests/programs/inputs.py makes the files.
+tests/programs/list has a row a test of the machine's busybox, on the files that
+tests/programs/inputs.py makes; tests/programs/short has those of a small Debian
+root. Outputs, statuses and files left behind must be the same bytes.
 """
 
 import difflib
@@ -15,7 +17,9 @@ from runner import machine
 FOLDER = "tests/programs"
 SECONDS = 120
 SLOW_SECONDS = 400  # the rows on the large files
-ROW = re.compile(r"^([\w.-]+)(?:~(\w+))?\s+(\S.*)$")
+ROW = re.compile(r"^([\w.-]+)(?:~(\w+))?\s+(?:(\d+)s\s+)?(\S.*)$")
+# What the scripts of `short` and `long` find.
+SCRIPTS = "real=$TOP/tests/programs/real; . $real/lib.sh; "
 PARTS = (("standard output", "out"), ("standard error", "err"),
          ("files left behind", "tree"))
 
@@ -28,19 +32,23 @@ def module(name):
     return loaded
 
 
-def rows(report):
-    """(job, normaliser's name or None) of each row that is wanted."""
-    with open(os.path.join(FOLDER, "list"), encoding="utf-8") as source:
+def rows(report, name, before=""):
+    """(job, comparison's name or None) of each row of a list that is wanted.
+    `before` stands before each line."""
+    path = os.path.join(FOLDER, name)
+    with open(path, encoding="utf-8") as source:
         for number, line in enumerate(source, 1):
             if line.startswith("#") or not line.strip():
                 continue
             row = ROW.match(line)
             if not row:
-                raise RuntimeError("%s/list:%d: not a row" % (FOLDER, number))
-            name, normaliser, shell = row.groups()
-            seconds = SLOW_SECONDS if "/tmp/big" in shell else SECONDS
-            if report.wanted(name):
-                yield machine.Job(name, shell, seconds), normaliser
+                raise RuntimeError("%s:%d: not a row" % (path, number))
+            title, comparison, seconds, shell = row.groups()
+            if not seconds:
+                seconds = SLOW_SECONDS if "/tmp/big" in shell else SECONDS
+            if report.wanted(title):
+                yield (machine.Job(title, before + shell, int(seconds)),
+                       comparison)
 
 
 def difference(title, first, second):
@@ -66,31 +74,63 @@ def compare(native, elfuse, clean):
     return text
 
 
-def run(report, second=("elfuse", "/tmp/elfuse")):
-    wanted = list(rows(report))
-    if not wanted:
-        report.skipped("programs", "no row matches")
-        return
-    inputs = module("inputs").make("build/check/inputs")
-    normalisers = module("normalise").NORMALISERS
-    built = command.make("all")
-    if built.status != 0:
-        report.failed("building", built.out)
-        return
-    big = any("/tmp/big" in job.line for job, _ in wanted)
-    boot = machine.Boot(
-        "programs", [job for job, _ in wanted], template="/tmp/inputs",
-        setup="cp -a %s/small /tmp/inputs\n%s" % (
-            inputs, "cp -r %s/big /tmp/big" % inputs if big else ""),
-        timeout=1800)
+def judge(report, job, native, elfuse, normaliser):
+    clean = module("normalise").NORMALISERS[normaliser] if normaliser \
+        else bytes
+    text = compare(native, elfuse, clean)
+    if text:
+        report.failed(job.name, "%s\n%s" % (job.line, text))
+    else:
+        report.passed(job.name)
+
+
+def run_list(report, boot, wanted, second):
     trouble = boot.run([("native", None), second])
     if trouble:
         report.failed("the machine", trouble)
     native, elfuse = boot.results("native"), boot.results(second[0])
     for job, normaliser in wanted:
-        clean = normalisers[normaliser] if normaliser else bytes
-        text = compare(native(job.name), elfuse(job.name), clean)
-        if text:
-            report.failed(job.name, "%s\n%s" % (job.line, text))
-        else:
-            report.passed(job.name)
+        judge(report, job, native(job.name), elfuse(job.name), normaliser)
+
+
+def sysroot(report, profile):
+    """The image's path, or None and a failure."""
+    made = command.run(["tools/sysroot", profile], timeout=1800, apart=True)
+    if made.status == 0:
+        return made.out.strip()
+    report.failed("sysroot " + profile, made.err)
+    return None
+
+
+def run_applets(report, wanted, second):
+    inputs = module("inputs").make("build/check/inputs")
+    big = any("/tmp/big" in job.line for job, _ in wanted)
+    run_list(report, machine.Boot(
+        "programs", [job for job, _ in wanted], template="/tmp/inputs",
+        setup="cp -a %s/small /tmp/inputs\n%s" % (
+            inputs, "cp -r %s/big /tmp/big" % inputs if big else ""),
+        timeout=1800), wanted, second)
+
+
+def run_small_root(report, wanted, second):
+    image = sysroot(report, "small")
+    if image:
+        run_list(report, machine.Boot(
+            "programs-root", [job for job, _ in wanted],
+            ["--root", image], timeout=1200), wanted, second)
+
+
+def run(report, second=("elfuse", "/tmp/elfuse")):
+    applets = list(rows(report, "list"))
+    small = list(rows(report, "short", SCRIPTS))
+    if not applets and not small:
+        report.skipped("programs", "no row matches")
+        return
+    built = command.make("all")
+    if built.status != 0:
+        report.failed("building", built.out)
+        return
+    if applets:
+        run_applets(report, applets, second)
+    if small:
+        run_small_root(report, small, second)

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+# For the rows of `short` and `long`; read by busybox sh.
+
+# python_test SECONDS MODULE: a module of Python's own tests. A test that hangs
+# ends the run after that time, with the threads' stacks.
+python_test() {
+    target python3 -m test -v --timeout "$1" "$2" 2>&1
+}
