@@ -2,8 +2,8 @@
 # make check runs everything; make check-PART one part of it (tests/run -h).
 # ONLY=text restricts to the tests whose names contain the text. make
 # check-programs has the long form besides, with real software.
-CHECK_PARTS := selftest lint build unit fuzz vm cli guest cost pagefind \
-	software
+CHECK_PARTS := selftest lint build unit fuzz vm cli guest cost small \
+	pagefind software
 
 .PHONY: check $(CHECK_PARTS:%=check-%)
 check: deps-build deps-vm deps-check
@@ -12,8 +12,8 @@ $(CHECK_PARTS:%=check-%): check-%: deps-build deps-vm deps-check
 	@tests/run $(if $(ONLY),--only '$(ONLY)') $*
 .PHONY: check-programs
 check-programs: deps-build deps-vm deps-check deps-programs
-	@tests/run --timings $(if $(ONLY),--only '$(ONLY)') programs pagefind \
-		software
+	@tests/run --timings $(if $(ONLY),--only '$(ONLY)') programs \
+		small pagefind software
 
 # A program in Go, made on the build machine: static, threads from the start.
 build/programs/go: tests/programs/go/main.go

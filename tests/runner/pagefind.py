@@ -63,4 +63,4 @@ def run(report):
             report.failed(name, text)
         else:
             report.passed(name, "%d files of the index compared" %
-                          reference.tree.count(b"site/pagefind/"))
+                          reference.tree.count(b"  ./site/pagefind/"))

@@ -2,7 +2,7 @@
 """The parts of `make check`, in the order in which they run."""
 
 from runner import build, cli, cost, fuzz, guest, lint, pagefind, programs, \
-    selftest, software, unit, vm
+    selftest, small, software, unit, vm
 
 PARTS = {
     "selftest": selftest,
@@ -15,11 +15,12 @@ PARTS = {
     "guest": guest,
     "cost": cost,
     "programs": programs,
+    "small": small,
     "pagefind": pagefind,
     "software": software,
 }
 # Take long: run only when they are named.
-LONG = ("pagefind", "software")
+LONG = ("small", "pagefind", "software")
 
 
 def usual():

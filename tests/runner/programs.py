@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""busybox applets and others on real files, natively and under elfuse
+"""busybox applets on real files, natively and under elfuse: same bytes
 
-tests/programs/list has a row a test of the machine's busybox, on the files that
-tests/programs/inputs.py makes; tests/programs/short has those of a small Debian
-root. Outputs, statuses and files left behind must be the same bytes.
+tests/programs/list has a row a test; tests/programs/inputs.py makes the files.
 """
 
 import difflib
@@ -93,44 +91,19 @@ def run_list(report, boot, wanted, second):
         judge(report, job, native(job.name), elfuse(job.name), normaliser)
 
 
-def sysroot(report, profile):
-    """The image's path, or None and a failure."""
-    made = command.run(["tools/sysroot", profile], timeout=1800, apart=True)
-    if made.status == 0:
-        return made.out.strip()
-    report.failed("sysroot " + profile, made.err)
-    return None
-
-
-def run_applets(report, wanted, second):
+def run(report, second=("elfuse", "/tmp/elfuse")):
+    wanted = list(rows(report, "list"))
+    if not wanted:
+        report.skipped("programs", "no row matches")
+        return
     inputs = module("inputs").make("build/check/inputs")
+    built = command.make("all")
+    if built.status != 0:
+        report.failed("building", built.out)
+        return
     big = any("/tmp/big" in job.line for job, _ in wanted)
     run_list(report, machine.Boot(
         "programs", [job for job, _ in wanted], template="/tmp/inputs",
         setup="cp -a %s/small /tmp/inputs\n%s" % (
             inputs, "cp -r %s/big /tmp/big" % inputs if big else ""),
         timeout=1800), wanted, second)
-
-
-def run_small_root(report, wanted, second):
-    image = sysroot(report, "small")
-    if image:
-        run_list(report, machine.Boot(
-            "programs-root", [job for job, _ in wanted],
-            ["--root", image], timeout=1200), wanted, second)
-
-
-def run(report, second=("elfuse", "/tmp/elfuse")):
-    applets = list(rows(report, "list"))
-    small = list(rows(report, "short", SCRIPTS))
-    if not applets and not small:
-        report.skipped("programs", "no row matches")
-        return
-    built = command.make("all")
-    if built.status != 0:
-        report.failed("building", built.out)
-        return
-    if applets:
-        run_applets(report, applets, second)
-    if small:
-        run_small_root(report, small, second)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""real software of a full Debian root, a boot a scenario (not in make check)
+"""real software of a full Debian root, a boot a scenario
 
 tests/programs/long has the scenarios. Each is run natively and under elfuse in
 the same boot and from the same root; ELFUSE_CHECK_AGAINST=native runs it
@@ -20,6 +20,15 @@ def second_mode():
     if os.environ.get("ELFUSE_CHECK_AGAINST") == "native":
         return "again", None
     return "elfuse", "/tmp/elfuse"
+
+
+def sysroot(report, profile):
+    """The image's path, or None and a failure."""
+    made = command.run(["tools/sysroot", profile], timeout=1800, apart=True)
+    if made.status == 0:
+        return made.out.strip()
+    report.failed("sysroot " + profile, made.err)
+    return None
 
 
 def judge(report, job, native, elfuse, comparison):
@@ -55,7 +64,7 @@ def run(report):
     wanted = list(programs.rows(report, "long", programs.SCRIPTS))
     if not wanted or not build(report, wanted):
         return
-    image = programs.sysroot(report, "full")
+    image = sysroot(report, "full")
     if not image:
         return
     second = second_mode()

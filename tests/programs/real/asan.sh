@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154
 # AddressSanitizer: its reservation of address space, its reports.
 cat >prog.c <<'EOF'
 #include <pthread.h>

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=all # odd forms are what it is about
 # What only bash does. Prints no process numbers and no times.
 set -u
 shopt -s extglob
@@ -88,12 +89,13 @@ wait -n
 echo "wait -n $?"
 sleep 100 &
 sleeper=$!
-trap 'echo "ALRM in wait"' ALRM
-(kill -ALRM $$) &
+trap 'came=yes' ALRM
+# Until one comes while wait waits.
+(while sleep 0.2; do kill -ALRM $$; done) &
 killer=$!
 wait $sleeper
-echo "interrupted $(($? > 128))"
-kill $sleeper
+echo "interrupted $(($? > 128)) $came"
+kill $killer $sleeper
 wait $sleeper $killer 2>/dev/null
 
 section traps

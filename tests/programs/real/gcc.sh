@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154
 # gcc compiles, assembles and links; what it made runs.
 cat >hello.c <<'EOF'
 #include <math.h>

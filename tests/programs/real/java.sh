@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154
 # java.sh COLLECTOR: javac, then the program under that collector.
 cp "$real/Threads.java" .
 target javac -J-XX:+UseSerialGC -d . Threads.java

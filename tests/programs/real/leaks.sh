@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154
 # LeakSanitizer, which stops the process's threads by ptrace.
 cat >prog.c <<'EOF'
 #include <stdlib.h>

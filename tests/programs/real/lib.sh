@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154
 # For the rows of `short` and `long`; read by busybox sh.
 
 # python_test SECONDS MODULE: a module of Python's own tests. A test that hangs

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154
 # make -j2 of a program of 24 files, then nothing to do, then one file anew.
 n=0
 while [ $n -lt 24 ]; do
@@ -10,7 +11,7 @@ done
     echo '#include <stdio.h>'
     echo 'int main(void) { long sum = 0;'
     seq 0 23 | sed 's/.*/sum += part&(&);/'
-    echo 'printf("%ld\n", sum); return 0; }'
+    printf '%s\n' 'printf("%ld\n", sum); return 0; }'
 } >main.c
 cat >Makefile <<'EOF'
 OBJECTS := main.o $(patsubst %.c,%.o,$(wildcard part*.c))

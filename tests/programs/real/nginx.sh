@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154
 # A master and two workers; concurrent requests; reload and orderly end.
 mkdir -p www logs temp
 chmod 755 . www
@@ -47,7 +48,7 @@ get 8090/nothing
 echo "status $?"
 get 8090/moved
 for client in 1 2 3 4; do
-    (for n in 1 2 3 4 5 6 7 8 9 10; do
+    (for _ in 1 2 3 4 5 6 7 8 9 10; do
         get "809$((client % 2))/numbers.txt" | sha256sum
     done >sums.$client) &
     clients="$clients $!"

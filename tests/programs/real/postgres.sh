@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154
 # A cluster made, served, loaded by pgbench, stopped in its middle, recovered.
 bin=/usr/lib/postgresql/15/bin
 chown -R postgres .
@@ -56,7 +57,7 @@ psql -c "SET lock_timeout = '60s'; SELECT count(*) FROM t"
 wait $first
 psql -c 'VACUUM FULL t' -c CHECKPOINT -c 'SELECT count(*) FROM t'
 # A backend is killed: the others restart. Then the whole server is.
-psql -c 'INSERT INTO t(name) VALUES ($$kept$$)'
+psql -c "INSERT INTO t(name) VALUES ('kept')"
 kill -KILL $s
 wait $s 2>/dev/null
 sleep 1

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154
 # A server under redis-benchmark, saved in the background by a fork, restarted.
 serve() {
     become redis-server --port 7001 --dir "$PWD" --save '' --loglevel warning \

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=all # odd forms are what it is about
 # What every POSIX shell does: run as `SHELL shell.sh`, in an empty folder.
 # Prints no process numbers and no times.
 set -u

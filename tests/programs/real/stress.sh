@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154
 # stress.sh STRESSOR...: each of stress-ng's for five seconds, verified.
 for one; do
     target stress-ng --verify --temp-path . -t 5 "--$one" 2 >log 2>&1
