@@ -169,13 +169,13 @@ static void unlock_old(mm_t *mm, const remap_t *r)
 static int move_anonymous(mm_t *mm, mm_cpu_t *cpu, const remap_t *r)
 {
     vma_t area = moved_area(mm, r);
-    int err;
+    int err = pt_move_prepare(mm, cpu, r->addr, r->new_addr, r->old_len);
 
-    if (r->flags & MREMAP_FIXED)
-        unmap_now(mm, cpu, area.start, area.end);
-    err = pt_move(mm, cpu, r->addr, r->new_addr, r->old_len, area.prot);
     if (err)
         return err;
+    if (r->flags & MREMAP_FIXED)
+        unmap_now(mm, cpu, area.start, area.end);
+    pt_move(mm, cpu, r->addr, r->new_addr, r->old_len, area.prot);
     if (r->flags & MREMAP_DONTUNMAP)
         unlock_old(mm, r);
     else

@@ -58,10 +58,15 @@ void pt_protect(struct mm *mm, struct gather *g, uint64_t start, uint64_t end,
  * go to [to, to + len), which is unmapped and not mapped by any VMA; pages
  * present at `from` are present at `to` with prot. Afterwards `from` reads as
  * never touched. The invalidation of `from` is done before contents move.
- * -ENOMEM: nothing has changed.
+ *
+ * pt_move_prepare comes first, while the destination may still be in use: it
+ * makes what the move needs there and pins it. -ENOMEM: nothing has changed.
+ * Between the two the source stays as it is; then pt_move cannot fail.
  */
-int pt_move(struct mm *mm, struct mm_cpu *cpu, uint64_t from, uint64_t to,
-            uint64_t len, int prot);
+int pt_move_prepare(struct mm *mm, struct mm_cpu *cpu, uint64_t from,
+                    uint64_t to, uint64_t len);
+void pt_move(struct mm *mm, struct mm_cpu *cpu, uint64_t from, uint64_t to,
+             uint64_t len, int prot);
 
 /*
  * Anonymous pages of [start, end) lose their contents: entries invalid, backing

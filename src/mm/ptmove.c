@@ -2,10 +2,11 @@
 /*
  * Moving private anonymous memory for mremap.
  *
- * 1. Valid source entries become EVICTED: contents live, no translation; the
+ * 1. Everything the destination needs is made, and its tables are pinned, so
+ *    that unmapping what is there leaves them. Nothing has changed for the
+ * guest, so this may fail.
+ * 2. Valid source entries become EVICTED: contents live, no translation; the
  *    invalidation is carried out at once.
- * 2. Everything the destination needs is made. Up to here nothing has changed
- *    for the guest, so this may fail.
  * 3. Contents go over, and entries: EVICTED at the destination too.
  * 4. The destination's entries become valid; one that cannot be waits for its
  *    fault, as any evicted page.
@@ -26,7 +27,7 @@ typedef struct move {
     bool moved; /* the host moved the contents */
 } move_t;
 
-/* 1. */
+/* 2. */
 static void evict_source(const move_t *mv, struct mm_cpu *cpu)
 {
     struct mm *mm = mv->mm;
@@ -78,15 +79,19 @@ static int for_pieces(const move_t *mv,
     return 0;
 }
 
-/* 2. */
+/* 1. The block is dirty from here on, which keeps its chunk accessible. */
 static int prepare_piece(const move_t *mv, _Atomic pte_t *table, uint64_t v,
                          uint64_t len)
 {
     uint64_t to = v - mv->from + mv->to;
+    _Atomic pte_t *dst;
 
-    if (hostspace_commit(mv->mm, to, to + len) ||
-        !materialise_table(mv->mm, to))
+    if (hostspace_commit(mv->mm, to, to + len))
         return -ENOMEM;
+    dst = materialise_table(mv->mm, to);
+    if (!dst)
+        return -ENOMEM;
+    table_meta(mv->mm->pool, dst)->pinned = true;
     return 0;
 }
 
@@ -164,8 +169,7 @@ static int move_piece(const move_t *mv, _Atomic pte_t *table, uint64_t v,
     return 0;
 }
 
-/* The source's tables that have nothing left, and the destination's that were
- * made for nothing. */
+/* Tables of [start, end) that have nothing left, or were made for nothing. */
 static void settle(struct mm *mm, gather_t *g, uint64_t start, uint64_t end)
 {
     uint64_t v = start;
@@ -174,6 +178,7 @@ static void settle(struct mm *mm, gather_t *g, uint64_t start, uint64_t end)
     while ((table = pt_next_l3(mm, &v, end))) {
         uint64_t stop = pt_block_end(v, end);
 
+        table_meta(mm->pool, table)->pinned = false;
         pt_settle(mm, g, table, v & ~(BLOCK_SIZE - 1));
         v = stop;
     }
@@ -208,32 +213,39 @@ static void revive(const move_t *mv, struct mm_cpu *cpu)
     }
 }
 
-int pt_move(struct mm *mm, struct mm_cpu *cpu, uint64_t from, uint64_t to,
-            uint64_t len, int prot)
+int pt_move_prepare(struct mm *mm, struct mm_cpu *cpu, uint64_t from,
+                    uint64_t to, uint64_t len)
+{
+    move_t mv = {.mm = mm, .from = from, .to = to, .len = len};
+    int error = for_pieces(&mv, prepare_piece);
+    gather_t g;
+
+    if (!error)
+        return 0;
+    gather_begin(&g, mm, cpu);
+    settle(mm, &g, to, to + len);
+    gather_finish(&g);
+    return error;
+}
+
+void pt_move(struct mm *mm, struct mm_cpu *cpu, uint64_t from, uint64_t to,
+             uint64_t len, int prot)
 {
     move_t mv = {.mm = mm,
                  .from = from,
                  .to = to,
                  .len = len,
                  .perm = pte_prot(prot) & ~PTE_VALID};
-    bool by_host;
     gather_t g;
-    int error;
 
     gather_wait_for(mm, cpu, from, from + len);
     gather_wait_for(mm, cpu, to, to + len);
     evict_source(&mv, cpu);
     gather_begin(&g, mm, cpu);
-    by_host = move_by_host(&mv, &g);
-    error = for_pieces(&mv, prepare_piece);
-    if (!error) {
-        mv.moved = by_host && hostspace_move(mm, from, to, len);
-        (void) for_pieces(&mv, move_piece);
-    }
+    mv.moved = move_by_host(&mv, &g) && hostspace_move(mm, from, to, len);
+    (void) for_pieces(&mv, move_piece);
     settle(mm, &g, from, from + len);
     settle(mm, &g, to, to + len);
     gather_finish(&g);
-    if (!error)
-        revive(&mv, cpu);
-    return error;
+    revive(&mv, cpu);
 }

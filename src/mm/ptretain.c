@@ -25,7 +25,7 @@ void pt_settle(struct mm *mm, struct gather *g, _Atomic pte_t *table,
         retained_remove(pool, number);
     if (m->dirty) {
         retained_add(pool, number);
-    } else if (!m->present) {
+    } else if (!m->present && !m->pinned) {
         /* Every entry says zero, or nothing in a block that is clean. */
         if (dirty_test(mm->dirty, v >> BLOCK_SHIFT))
             dirty_clear(mm->dirty, v >> BLOCK_SHIFT);
@@ -66,7 +66,7 @@ static void drop_block(drop_t *d, gather_t *g, _Atomic pte_t *table, uint64_t v,
 
     if (!m->dirty)
         return;
-    if (!m->present && stop - v == BLOCK_SIZE) {
+    if (!m->present && !m->pinned && stop - v == BLOCK_SIZE) {
         /* The whole block, so that the host can free a huge page as one; the
          * table goes, so its entries need no change. */
         drop_add(d, v, stop);

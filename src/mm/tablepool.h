@@ -28,6 +28,7 @@ typedef struct table_meta {
     uint32_t block;      /* level 3: which block of user space */
     uint32_t next, prev; /* free list, revoking list, retained list */
     bool listed;         /* is on the retained list */
+    bool pinned;         /* level 3: stays though it has nothing to say */
 } table_meta_t;
 
 typedef struct table_pool {

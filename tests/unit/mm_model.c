@@ -180,10 +180,11 @@ static void do_move(mm_model_t *m, const range_t *from)
         return;
     to.pages = n;
     to.end = to.start + n * GUEST_PAGE_SIZE;
+    if (pt_move_prepare(m->mm, m->cpu, from->start, to.start,
+                        n * GUEST_PAGE_SIZE))
+        elfuse_panic("pt_move_prepare failed");
     do_unmap(m, &to);
-    if (pt_move(m->mm, m->cpu, from->start, to.start, n * GUEST_PAGE_SIZE,
-                prot))
-        elfuse_panic("pt_move failed");
+    pt_move(m->mm, m->cpu, from->start, to.start, n * GUEST_PAGE_SIZE, prot);
     fake_vma_set(to.start, to.end, prot, 0);
     memcpy(pages_of(m, &to), src, n * sizeof(*src));
     /* The value's place in the page goes by the address. */
