@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The machine's side of bench/demo: everything in one boot. Prints for the
 # reader, and lines "@ KEY VALUE..." for bench/demo to make tables of.
+#   demo.sh pagefind BINARY MODE...
+#                    its version and an index of a site, in each mode
 #   demo.sh show     busybox, the cycle by the clock, the reservation
 #   demo.sh count    the cycle only, for a boot that counts instructions
 set -u
@@ -124,7 +126,34 @@ reservation() {
     done
 }
 
+# pagefind BINARY native|elfuse...
+pagefind() {
+    cp "$1" /tmp/pagefind && cp -r build/demo/site /tmp && cd /tmp || exit 1
+    shift
+    for mode; do
+        words=
+        [ "$mode" = native ] || words='elfuse '
+        for arguments in --version '--site site'; do
+            printf '\n  $ %s./pagefind %s\n' "$words" "$arguments"
+            # shellcheck disable=SC2086 # several arguments
+            $words./pagefind $arguments >out 2>&1
+            status=$?
+            grep -E '^pagefind|jemalloc|Indexed.*pages|words|Finished' out |
+                uniq | sed 's/^ */    /'
+            [ $status = 0 ] || echo "    (exit status $status)"
+        done
+        echo "@ index $mode	$(find site/pagefind -type f 2>/dev/null | sort |
+            xargs -r sha256sum | sha256sum | cut -c 1-16)"
+        echo "@ files $mode	$(find site/pagefind -type f 2>/dev/null | wc -l)"
+        rm -rf site/pagefind
+    done
+}
+
 case $1 in
+pagefind)
+    shift
+    pagefind "$@"
+    ;;
 show)
     programs
     cycles

@@ -20,7 +20,8 @@ def boot(kernel, binary, site):
     line = programs.SCRIPTS + ". $real/pagefind.sh %s $TOP/%s" % (binary, site)
     return machine.Boot(
         "pagefind-" + kernel, [machine.Job("pagefind", line, SECONDS)],
-        ["--kernel", kernel, "--share", os.path.dirname(binary)],
+        ["--emulate", "--kernel", kernel, "--share",
+         os.path.dirname(binary)],
         timeout=2 * SECONDS + 60)
 
 

@@ -22,5 +22,5 @@ def run(report):
     image = software.sysroot(report, "small")
     if image:
         programs.run_list(report, machine.Boot(
-            "small", [job for job, _ in wanted], ["--root", image],
-            timeout=1200), wanted, software.second_mode())
+            "small", [job for job, _ in wanted],
+            ["--emulate", "--root", image], timeout=1200), wanted, software.second_mode())

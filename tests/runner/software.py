@@ -70,7 +70,8 @@ def run(report):
     second = second_mode()
     for job, comparison in wanted:
         boot = machine.Boot("software/" + job.name, [job],
-                            ["--root", image, "--memory", MEMORY],
+                            ["--emulate", "--root", image, "--memory",
+                             MEMORY],
                             timeout=2 * job.seconds + 120)
         trouble = boot.run([("native", None), second])
         if trouble:

@@ -47,7 +47,7 @@ target gcc -g -O1 -fsanitize=address,undefined -o prog prog.c -pthread
 echo "gcc $?"
 kinds() {
     grep -oE 'ERROR: [A-Za-z]+: [a-z-]+|runtime error: .*|(READ|WRITE) of size.*thread T[0-9]+|^[0-9]+$|SUMMARY.*in [a-z]+|[0-9]+ byte\(s\) leaked' |
-        sed 's/ at 0x[0-9a-f]*//'
+        sed 's|address 0x[0-9a-f]*|address|; s| at 0x[0-9a-f]*||'
 }
 for mode in 0 1 2; do
     ASAN_OPTIONS=detect_leaks=0 target ./prog $mode 2>report

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh disable=SC2154
 # A repository with branches, merges, a clone over a child process, gc.
-export GIT_AUTHOR_DATE='2001-01-01T00:00:00Z' GIT_EDITOR=true HOME=$PWD
+export GIT_AUTHOR_DATE='2001-01-01T00:00:00Z' GIT_EDITOR=true HOME="$PWD"
 export GIT_COMMITTER_DATE=$GIT_AUTHOR_DATE
-git() { target git "$@"; }
+git_program=$(command -v git)
+git() { target "$git_program" "$@"; }
 git config --global user.name tester
 git config --global user.email tester@example.org
 git config --global init.defaultBranch main
