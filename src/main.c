@@ -17,6 +17,7 @@
 #include "proc/lookup.h"
 #include "proc/proc.h"
 #include "proc/program.h"
+#include "proc/sysroot.h"
 #include "sys/sys.h"
 
 /* As env(1): elfuse itself failed; found but cannot be run; not found. */
@@ -38,7 +39,7 @@ static const char help[] =
     "  --strace        print each system call on standard error\n"
     "  --stats         print counters on standard error when PROGRAM ends\n"
     "  --verbose       tell of unknown system calls and of a fatal fault\n"
-    "  --sysroot DIR   accepted for later: the root for absolute paths\n"
+    "  --sysroot DIR   DIR is the root that PROGRAM sees\n"
     "  --help          print this and exit\n"
     "  --version       print the version and exit\n"
     "\n"
@@ -165,6 +166,15 @@ static void parse_options(options_t *opt, int argc, char **argv)
     opt->first = optind;
 }
 
+/* Before everything else: paths mean the guest's files from here on. */
+static void enter_sysroot(const options_t *opt)
+{
+    char why[SYSROOT_WHY_MAX];
+
+    if (opt->sysroot != NULL && sysroot_enter(opt->sysroot, why) != 0)
+        die(STATUS_ELFUSE, "--sysroot %s: %s", opt->sysroot, why);
+}
+
 /* The absolute path of an open file, as /proc/self/exe shows it. */
 static char *path_of(int fd, const char *fallback)
 {
@@ -266,11 +276,11 @@ int main(int argc, char **argv)
     proc.argv = argv + opt.first;
     proc.envp = environ;
     proc.pid = getpid();
-    proc.sysroot = opt.sysroot;
     proc.strace = opt.strace;
     proc.show_stats = opt.stats;
     proc.verbose = opt.verbose;
 
+    enter_sysroot(&opt);
     fdspace_init(&proc);
     open_program(&proc, &program, proc.argv[0]);
     keep_exe(&proc, program.fd);

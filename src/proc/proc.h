@@ -36,7 +36,6 @@ typedef struct proc {
     char **argv;
     char **envp;
     char comm[16];
-    const char *sysroot; /* NULL: the host's own root */
     bool strace;
     bool show_stats;
     bool verbose;

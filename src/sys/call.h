@@ -87,7 +87,7 @@ static inline int put_bytes(thread_t *t, uint64_t to, const void *from,
  * A path from the guest, resolved: `buf` has PATH_MAX bytes and holds what the
  * host is to be given. dirfd is what the path is relative to. Returns 0,
  * -EFAULT, -ENAMETOOLONG or -ENOENT. Every call that takes a path comes through
- * here (path.c), so that a --sysroot has one place to act.
+ * here (path.c).
  */
 int path_get(thread_t *t, int dirfd, uint64_t guest, char *buf);
 int path_resolve(thread_t *t, int dirfd, char *path);

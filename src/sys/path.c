@@ -5,7 +5,7 @@
 #include "sys/call.h"
 #include "sys/procfs_view.h"
 
-/* Without a sysroot the guest sees the host's files under their own names. */
+/* The guest's paths are the host's: --sysroot changes the root of both. */
 int path_resolve(thread_t *t, int dirfd, char *path)
 {
     return procfs_path_is_hidden(t, dirfd, path) ? -ENOENT : 0;

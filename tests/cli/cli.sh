@@ -300,6 +300,87 @@ limited -d 1000
 limited -l 0
 limited -n 8
 
+# --- another root
+
+mkdir -p root/bin root/etc root/var root/home/other
+cp "$busybox" root/bin/busybox
+ln -s busybox root/bin/cat
+echo inner >root/etc/name
+chmod 755 "$dir"
+refuses "--sysroot: not there" 125 "--sysroot none: No such" --sysroot none cat
+refuses "--sysroot: a file" 125 "Not a directory" --sysroot data cat
+refuses "--sysroot: PATH is the root's" 127 "not found in PATH" \
+    --sysroot root cli.sh
+gives "--sysroot: absolute paths" 0 inner --sysroot root cat /etc/name
+gives "--sysroot with a slash at its end" 0 inner --sysroot root/ cat /etc/name
+gives "--sysroot: relative paths" 0 "plain text" --sysroot root cat data
+gives "--sysroot: a path to here" 0 "plain text" --sysroot root cat "$dir/data"
+gives "--sysroot: a program that is here" 0 "linked" --sysroot root ./echo linked
+gives "--sysroot: the current directory" 0 "$dir" --sysroot root busybox pwd
+gives "--sysroot: /proc/self/exe" 0 /bin/busybox \
+    --sysroot root busybox readlink /proc/self/exe
+gives "--sysroot: /proc/self/root" 0 / \
+    --sysroot root busybox readlink /proc/self/root
+gives "--sysroot: what the host has instead" 0 "sys tmp var" --sysroot root \
+    busybox sh -c "cd /; echo [stv]*"
+gives "--sysroot / changes nothing" 0 "$dir" --sysroot / busybox pwd
+run --sysroot root busybox sh -c 'echo >/etc/made; echo >/made'
+[ $status -ne 0 ] && grep -q Read-only err && [ -e root/etc/made ] &&
+    [ ! -e root/made ]
+ok "--sysroot: its folders can be changed, its top level cannot" $?
+run --sysroot root busybox cat /proc/self/maps
+[ $status -eq 0 ] && grep -q ' /bin/busybox$' out
+ok "--sysroot: names in maps" $?
+cd root || exit 1
+gives "--sysroot ." 0 inner --sysroot . cat /etc/name
+cd / || exit 1
+gives "--sysroot from /" 0 "/" --sysroot "$dir/root" busybox pwd
+# A current directory whose parents the root has, but not all of them.
+far=/var/tmp/elfuse-cli.$$
+mkdir "$far" && cd "$far" || exit 1
+echo far >file
+gives "--sysroot: from a folder that it has not" 0 far \
+    --sysroot "$dir/root" cat "$far/file"
+gives "--sysroot: that folder's relative paths" 0 far \
+    --sysroot "$dir/root" cat file
+cd "$dir" && rm -rf "$far"
+
+if [ "$(id -u)" -eq 0 ]; then
+    mkdir read-only
+    mount -o bind root read-only && mount -o remount,bind,ro read-only
+    gives "--sysroot: read-only" 0 inner --sysroot read-only cat /etc/name
+    umount read-only
+    # as_nobody SHELL-LINE: in $dir; sets $status, leaves out and err
+    as_nobody() {
+        su -s /bin/sh nobody -c "cd '$dir'; $1" >out 2>err </dev/null
+        status=$?
+    }
+    if [ -e /proc/self/ns/user ]; then
+        as_nobody "'$elfuse' --sysroot root cat /etc/name"
+        [ "$(cat out)" = inner ] && [ $status -eq 0 ]
+        ok "--sysroot as nobody" $?
+        as_nobody "'$elfuse' --sysroot root busybox grep CapEff /proc/self/status"
+        [ "$(cat out)" = "CapEff:	0000000000000000" ]
+        ok "--sysroot as nobody: no capabilities are gained" $?
+        spaces=$(cat /proc/sys/user/max_user_namespaces)
+        echo 0 >/proc/sys/user/max_user_namespaces
+        as_nobody "'$elfuse' --sysroot root cat /etc/name"
+        echo "$spaces" >/proc/sys/user/max_user_namespaces
+        [ $status -eq 125 ] && says "user namespaces"
+        ok "--sysroot as nobody without user namespaces" $?
+    else
+        skip "--sysroot as nobody" "this kernel has no user namespaces"
+    fi
+    mkdir -m 700 closed
+    as_nobody "'$elfuse' --sysroot closed cat /etc/name"
+    [ $status -eq 125 ] && says "--sysroot closed: Permission denied"
+    ok "--sysroot that may not be read" $?
+    ! grep -q '^sysroot ' /proc/mounts
+    ok "--sysroot leaves no mounts" $?
+else
+    skip "--sysroot: read-only, or as nobody" "must be root to try"
+fi
+
 # --- machines that will not do
 
 if [ -w /dev/kvm ] && [ "$(id -u)" -eq 0 ]; then
