@@ -304,6 +304,7 @@ limited -n 8
 
 mkdir -p root/bin root/etc root/var root/home/other
 cp "$busybox" root/bin/busybox
+cp "$busybox" busybox-here
 ln -s busybox root/bin/cat
 echo inner >root/etc/name
 chmod 755 "$dir"
@@ -315,7 +316,8 @@ gives "--sysroot: absolute paths" 0 inner --sysroot root cat /etc/name
 gives "--sysroot with a slash at its end" 0 inner --sysroot root/ cat /etc/name
 gives "--sysroot: relative paths" 0 "plain text" --sysroot root cat data
 gives "--sysroot: a path to here" 0 "plain text" --sysroot root cat "$dir/data"
-gives "--sysroot: a program that is here" 0 "linked" --sysroot root ./echo linked
+gives "--sysroot: a program that is here" 0 "here" \
+    --sysroot root ./busybox-here echo here
 gives "--sysroot: the current directory" 0 "$dir" --sysroot root busybox pwd
 gives "--sysroot: /proc/self/exe" 0 /bin/busybox \
     --sysroot root busybox readlink /proc/self/exe
