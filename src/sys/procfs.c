@@ -170,7 +170,8 @@ bool procfs_is_text(int fd, uint64_t nlink)
     return nlink == 0 && fcntl(fd, F_GET_SEALS) == TEXT_SEALS;
 }
 
-/* Put a read-only file with the text behind the descriptor number fd. */
+/* Put a file with the text, which cannot be changed, behind the descriptor
+ * number fd. Root may open it for writing, as it may the kernel's. */
 static int64_t replace_by_text(thread_t *t, int fd, int flags, const char *tail)
 {
     char link[64];
@@ -181,7 +182,7 @@ static int64_t replace_by_text(thread_t *t, int fd, int flags, const char *tail)
     if (mem < 0)
         return -errno;
     snprintf(link, sizeof link, "self/fd/%d", mem);
-    ro = openat(proc_dir, link, O_RDONLY | O_CLOEXEC);
+    ro = openat(proc_dir, link, (flags & O_ACCMODE) | O_CLOEXEC);
     out = fdopen(mem, "w");
     if (!out || ro < 0) {
         close(mem);
@@ -224,8 +225,6 @@ static int64_t opened_on_procfs(thread_t *t, int fd, int flags)
     case OWN_TEXT:
         if (flags & O_PATH)
             return fd;
-        if ((flags & O_ACCMODE) != O_RDONLY)
-            return -EACCES;
         return replace_by_text(t, fd, flags, tail);
     default:
         return fd;
