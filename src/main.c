@@ -268,6 +268,7 @@ int main(int argc, char **argv)
 {
     static proc_t proc;
     static program_t program; /* its strings stay in use */
+    static signal_actions_t actions;
     options_t opt = {.first = 0};
     thread_t *thread;
     load_result_t start;
@@ -281,6 +282,8 @@ int main(int argc, char **argv)
     proc.verbose = opt.verbose;
 
     enter_sysroot(&opt);
+    signal_actions_init(&actions);
+    proc.signals = &actions;
     fdspace_init(&proc);
     open_program(&proc, &program, proc.argv[0]);
     keep_exe(&proc, program.fd);
@@ -292,5 +295,8 @@ int main(int argc, char **argv)
         close(program.interp_fd);
     set_comm(&proc);
     thread_set_start(thread, start.entry, start.sp);
+    signal_thread_init(thread, NULL, false);
+    signal_actions_start(&proc);
+    signal_thread_start(thread);
     thread_run(thread);
 }

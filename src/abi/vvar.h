@@ -64,6 +64,8 @@ _Static_assert(sizeof(vvar_page_t) == 40 + 16 * VVAR_CLOCKS, "vvar ABI");
  */
 #define VDSO_VVAR_OFF   0x200
 #define VDSO_VVAR_MAGIC 0x76766172656c6675ULL
+/* __kernel_rt_sigreturn, likewise. */
+#define VDSO_SIGRETURN_OFF 0x244
 
 /* The line that serves a clockid_t, or -1. */
 static inline int vvar_line(int clock)

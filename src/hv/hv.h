@@ -9,6 +9,7 @@
 #ifndef ELFUSE_HV_HV_H
 #define ELFUSE_HV_HV_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -122,9 +123,14 @@ hv_exit_t hv_vcpu_run(hv_vcpu_t *vcpu);
  * so that the frame is valid: an interruption at EL1 parks nothing.
  */
 void hv_vcpu_kick(hv_vcpu_t *vcpu);
-/* The number of the kick's signal is the guest's, too: what happens when one
- * arrives that is no kick. At first it ends the process. */
-void hv_stray_kick_fatal(bool fatal);
+/*
+ * The signal by which a kick reaches another thread, 0 if there is none. It is
+ * never blocked while a vCPU runs, and its handler, which is the caller's,
+ * hands each one that arrives to hv_kick_arrived(). That returns false for one
+ * that was no kick: the number is the guest's as well.
+ */
+int hv_kick_signal(void);
+bool hv_kick_arrived(const siginfo_t *info);
 
 /* After HV_EXIT_NO_PAGE: let EL1 take a synchronous external abort. */
 int hv_vcpu_inject_abort(hv_vcpu_t *vcpu);

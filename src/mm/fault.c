@@ -122,3 +122,13 @@ mm_fault_t mm_handle_fault(mm_t *mm, mm_cpu_t *cpu, uint64_t addr,
     mm_unlock(mm);
     return result;
 }
+
+bool mm_any_above(mm_t *mm, uint64_t addr)
+{
+    bool any;
+
+    mm_lock(mm);
+    any = vma_find(mm, untag(addr)) != NULL;
+    mm_unlock(mm);
+    return any;
+}

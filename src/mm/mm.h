@@ -137,6 +137,9 @@ typedef struct mm_fault {
 mm_fault_t mm_handle_fault(mm_t *mm, mm_cpu_t *cpu, uint64_t addr,
                            enum mm_access access);
 
+/* Is there anything mapped at or above addr? What Linux's find_vma() says. */
+bool mm_any_above(mm_t *mm, uint64_t addr);
+
 /*
  * After every doorbell, before the exit is looked at: takes note of
  * completed invalidations, and frees what waited for them. Cheap when there

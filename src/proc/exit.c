@@ -42,17 +42,16 @@ static void forbid_core(void)
 
 _Noreturn void proc_die(proc_t *proc, int signal)
 {
-    const struct sigaction standard = {.sa_handler = SIG_DFL};
-    sigset_t set;
+    const signal_action_t standard = {0};
+    const uint64_t set = SIGNAL_BIT(signal);
 
     strace_killed(proc, signal);
     print_stats(proc);
     forbid_core();
-    /* SIGKILL and SIGSTOP refuse, and need none of it. */
-    sigaction(signal, &standard, NULL);
-    sigemptyset(&set);
-    sigaddset(&set, signal);
-    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    /* Not by the C library, which keeps two numbers to itself. SIGKILL and
+     * SIGSTOP refuse, and need none of it. */
+    syscall(SYS_rt_sigaction, signal, &standard, NULL, SIGSET_SIZE);
+    syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &set, NULL, SIGSET_SIZE);
     syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);
     /* Its default action was not to end the process. */
     _exit(128 + signal);

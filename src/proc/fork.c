@@ -30,24 +30,6 @@
 #define FLAGS_OURS                                             \
     (CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_SETTID | \
      CLONE_CHILD_CLEARTID | CLONE_VFORK | CLONE_CLEAR_SIGHAND)
-#define SIGSET_SIZE 8U
-
-/* Every signal is blocked, so that none arrives while the child is half made.
- */
-static uint64_t block_signals(void)
-{
-    const uint64_t all = ~0UL;
-    uint64_t old = 0;
-
-    host_call(SYS_rt_sigprocmask, SIG_SETMASK, P(&all), P(&old), SIGSET_SIZE, 0,
-              0);
-    return old;
-}
-
-static void restore_signals(uint64_t old)
-{
-    host_call(SYS_rt_sigprocmask, SIG_SETMASK, P(&old), 0, SIGSET_SIZE, 0, 0);
-}
 
 /* The host's clone: 0 in the child. *pidfd is set if asked for. */
 static int64_t host_clone(const clone_args_t *args, int *pidfd)
@@ -143,6 +125,7 @@ static void child_begins(thread_t *t, const clone_args_t *args)
     atomic_store_explicit(&proc->nr_threads, 1, memory_order_relaxed);
     drop_siblings(t);
     world_after_fork(t);
+    signal_after_fork(t, args->flags & CLONE_CLEAR_SIGHAND);
     stats_reset();
     histogram_reset();
     child_vm(t, args->flags & CLONE_FILES);
@@ -173,17 +156,15 @@ static void parent_told(thread_t *t, const clone_args_t *args, pid_t pid,
 
 int64_t proc_fork(thread_t *t, const clone_args_t *args)
 {
-    uint64_t mask;
     int pidfd = -1;
     int64_t pid;
 
     if (args->flags & CLONE_VM)
         return -ENOSYS;
-    mask = block_signals();
-    if (atomic_load_explicit(&t->signal.pending, memory_order_relaxed)) {
-        restore_signals(mask);
+    /* None arrives while the child is half made; one that has been noted comes
+     * first. */
+    if (signal_block(t))
         return CALL_RESTART;
-    }
     thread_run_op(t, FP_SAVE, FRAME_EXIT_FP_SAVED);
     world_stop(t);
     /* From here on there are only the world's members. */
@@ -196,7 +177,7 @@ int64_t proc_fork(thread_t *t, const clone_args_t *args)
         vvar_fork_end();
         world_resume(t);
     }
-    restore_signals(mask);
+    signal_unblock(t);
     if (pid > 0)
         parent_told(t, args, (pid_t) pid, pidfd);
     return pid;

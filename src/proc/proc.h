@@ -30,6 +30,8 @@ typedef struct proc {
     _Atomic uint32_t nr_threads; /* that have not ended */
     _Atomic int leader_status;   /* what the main thread has ended with */
     pid_t pid;
+    signal_actions_t *signals;
+    uint64_t sigreturn; /* where handlers return to: in the vDSO */
     char *exe;    /* absolute path of the program, as /proc/self/exe shows */
     int exe_fd;   /* read-only descriptor of it, hidden from the guest */
     char *execfn; /* its name as exec would be given it: AT_EXECFN */
@@ -50,7 +52,6 @@ typedef struct host_thread {
     _Atomic uint32_t stage; /* a futex word */
     uint64_t unshare;       /* what HOST_UNSHARE asks for */
     int error;              /* of HOST_FAILED, -errno */
-    uint64_t mask;          /* of signals, to begin with */
     pid_t creator;          /* while it is a spare: whose attributes it has, */
     uint32_t generation;    /* and from when (spares.c) */
 } host_thread_t;

@@ -17,6 +17,9 @@ void thread_run_op(thread_t *thread, uint32_t fp_op, uint32_t exit);
  * other vCPU runs. -errno, hv_error(). */
 int thread_align_counter(thread_t *thread);
 
+/* The last exit was a system call. Valid while frame->exit is. */
+bool thread_in_syscall(const thread_t *thread);
+
 /* mm_cpu_t.run_shim: the request in the frame has been carried out when it
  * returns. */
 void thread_run_shim(mm_cpu_t *cpu);

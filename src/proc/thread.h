@@ -24,9 +24,9 @@ thread_t *host_start(thread_t *self, vcpu_t *slot);
 int host_wait_ready(thread_t *thread);
 /* Let it call unshare() for itself; its error, after which it is gone. */
 int host_unshare(thread_t *thread, uint64_t flags);
-/* Into the guest, with what is in its frame and this signal mask. mm and the
- * world know it. */
-void host_go(thread_t *thread, uint64_t mask);
+/* Into the guest, with what is in its frame and signal. mm and the world know
+ * it. */
+void host_go(thread_t *thread);
 /* It has waited in vain. */
 void host_quit(thread_t *self, thread_t *thread);
 

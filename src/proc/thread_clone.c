@@ -127,14 +127,6 @@ static void put_tids(thread_t *t, thread_t *new, const clone_args_t *args)
         new->clear_tid = args->child_tid;
 }
 
-static uint64_t own_mask(void)
-{
-    uint64_t mask = 0;
-
-    host_call(SYS_rt_sigprocmask, SIG_BLOCK, 0, P(&mask), sizeof mask, 0, 0);
-    return mask;
-}
-
 int64_t thread_clone(thread_t *t, const clone_args_t *args)
 {
     int64_t error = refuse(args);
@@ -154,12 +146,13 @@ int64_t thread_clone(thread_t *t, const clone_args_t *args)
         return error;
     set_registers(t, new, args);
     put_tids(t, new, args);
+    signal_thread_init(new, t, false);
     mm_cpu_init(t->proc->mm, &new->cpu, new->frame);
     atomic_store_explicit(&new->world.state, WORLD_SAFE, memory_order_relaxed);
     /* Relaxed: it can be zero only after we ourselves have ended. */
     atomic_fetch_add_explicit(&t->proc->nr_threads, 1, memory_order_relaxed);
     world_add(t, new);
     error = new->tid;
-    host_go(new, own_mask());
+    host_go(new);
     return error;
 }

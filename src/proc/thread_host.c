@@ -124,7 +124,7 @@ static void *host_main(void *arg)
     }
     thread_self = t;
     world_leave_safe(t);
-    set_mask(t->host.mask);
+    signal_thread_start(t);
     thread_run(t);
     return NULL;
 }
@@ -171,9 +171,8 @@ int host_unshare(thread_t *thread, uint64_t flags)
                                                           : thread->host.error;
 }
 
-void host_go(thread_t *thread, uint64_t mask)
+void host_go(thread_t *thread)
 {
-    thread->host.mask = mask;
     set_stage(thread, HOST_GO);
 }
 

@@ -75,5 +75,6 @@ int vdso_map(proc_t *proc, mm_cpu_t *cpu, uint64_t *address)
     if (at < 0)
         return (int) at;
     *address = (uint64_t) at;
+    proc->sigreturn = *address + VDSO_SIGRETURN_OFF;
     return 0;
 }

@@ -58,6 +58,10 @@ int64_t host_call(uint64_t nr, uint64_t a0, uint64_t a1, uint64_t a2,
 #ifdef __aarch64__
 int64_t blocking_call(thread_t *t, uint64_t nr, uint64_t a0, uint64_t a1,
                       uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
+/* proc/blocking.S: the call itself, without the safe point. */
+int64_t blocking_svc(const _Atomic uint32_t *pending, uint64_t nr, uint64_t a0,
+                     uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+                     uint64_t a5);
 #else
 #define blocking_call(t, ...) host_call(__VA_ARGS__)
 #endif
@@ -65,6 +69,8 @@ int64_t blocking_call(thread_t *t, uint64_t nr, uint64_t a0, uint64_t a1,
 /* An owned call's result: the guest is to execute its svc again, after the
  * signal's handler. Linux's ERESTARTSYS, which no program sees. */
 #define CALL_RESTART (-512)
+/* An owned call that has set the registers itself, x0 among them. */
+#define CALL_DONE (-513)
 
 #define P(pointer) ((uint64_t) (uintptr_t) (pointer))
 

@@ -7,7 +7,6 @@
 
 #include "sys/call.h"
 #include "sys/procfs_view.h"
-#include "sys/sigstate.h"
 
 typedef int text_fn_t(thread_t *t, int host_fd, FILE *out);
 
@@ -118,7 +117,7 @@ static bool status_line(const mm_usage_t *u, const char *line, FILE *out)
 }
 
 /* Lines on threads and signals: elfuse has more of both. */
-static bool task_line(const char *line, FILE *out)
+static bool task_line(thread_t *t, const char *line, FILE *out)
 {
     uint64_t ignored, caught;
 
@@ -127,12 +126,12 @@ static bool task_line(const char *line, FILE *out)
     else if (strncmp(line, "Threads:", 8) == 0)
         fputs("Threads:\t1\n", out);
     else if (strncmp(line, "SigBlk:", 7) == 0)
-        fprintf(out, "SigBlk:\t%016llx\n", (unsigned long long) signal_mask());
+        fprintf(out, "SigBlk:\t%016llx\n", (unsigned long long) t->signal.mask);
     else if (strncmp(line, "SigIgn:", 7) == 0) {
-        signal_dispositions(&ignored, &caught);
+        signal_dispositions(t->proc, &ignored, &caught);
         fprintf(out, "SigIgn:\t%016llx\n", (unsigned long long) ignored);
     } else if (strncmp(line, "SigCgt:", 7) == 0) {
-        signal_dispositions(&ignored, &caught);
+        signal_dispositions(t->proc, &ignored, &caught);
         fprintf(out, "SigCgt:\t%016llx\n", (unsigned long long) caught);
     } else
         return false;
@@ -150,7 +149,7 @@ static int text_status(thread_t *t, int host_fd, FILE *out)
         return -errno;
     mm_usage(t->proc->mm, &usage);
     while (getline(&line, &size, in) > 0) {
-        if (!task_line(line, out) && !status_line(&usage, line, out))
+        if (!task_line(t, line, out) && !status_line(&usage, line, out))
             fputs(line, out);
     }
     free(line);

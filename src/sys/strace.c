@@ -19,7 +19,6 @@
 
 #include "mm/pagetable.h"
 #include "sys/call.h"
-#include "sys/sigstate.h"
 #include "sys/strace_flags.h"
 
 #define LINE_MAX_BYTES 8192
@@ -236,16 +235,24 @@ static void add_rlimit(line_t *l, uint64_t p)
     line_add(l, "}");
 }
 
-static void add_signal(line_t *l, int sig)
+void strace_signal_name(int sig, char *buf, size_t size)
 {
     const char *name = sig > 0 && sig < 32 ? sigabbrev_np(sig) : NULL;
 
     if (name)
-        line_add(l, "SIG%s", name);
+        snprintf(buf, size, "SIG%s", name);
     else if (sig >= 32 && sig <= 64)
-        line_add(l, "SIGRT_%d", sig - 32);
+        snprintf(buf, size, "SIGRT_%d", sig - 32);
     else
-        line_add(l, "%d", sig);
+        snprintf(buf, size, "%d", sig);
+}
+
+static void add_signal(line_t *l, int sig)
+{
+    char name[24];
+
+    strace_signal_name(sig, name, sizeof name);
+    line_add(l, "%s", name);
 }
 
 static void add_mask(line_t *l, uint64_t mask)
@@ -282,7 +289,7 @@ static void add_sigset(line_t *l, uint64_t p)
 
 static void add_sigaction(line_t *l, uint64_t p)
 {
-    guest_sigaction_t act;
+    signal_action_t act;
 
     if (!p || peek(l->t, &act, p, sizeof act) < sizeof act) {
         add_pointer(l, p);
@@ -464,8 +471,12 @@ void strace_exit(thread_t *t, unsigned nr, const sys_entry_t *entry,
 {
     line_t l;
 
+    if (ret == CALL_DONE)
+        return;
     line_begin(&l, t, nr, entry, a, ret);
-    if (ret < 0 && ret >= -4095) {
+    if (ret == CALL_RESTART) {
+        line_add(&l, " = ? ERESTARTSYS (To be restarted if SA_RESTART is set)");
+    } else if (ret < 0 && ret >= -4095) {
         const char *name = strerrorname_np((int) -ret);
 
         line_add(&l, " = -1 %s (%s)", name ? name : "?", strerror((int) -ret));
@@ -477,24 +488,30 @@ void strace_exit(thread_t *t, unsigned nr, const sys_entry_t *entry,
     line_write(&l);
 }
 
-void strace_exited(const proc_t *proc, int status)
+void strace_line(const char *format, ...)
 {
     line_t l = {.len = 0};
+    va_list args;
 
-    if (!proc->strace)
-        return;
-    line_add(&l, "+++ exited with %d +++", status);
+    va_start(args, format);
+    vsnprintf(l.text, sizeof l.text, format, args);
+    va_end(args);
+    l.len = strlen(l.text);
     line_write(&l);
+}
+
+void strace_exited(const proc_t *proc, int status)
+{
+    if (proc->strace)
+        strace_line("+++ exited with %d +++", status);
 }
 
 void strace_killed(const proc_t *proc, int signal)
 {
-    line_t l = {.len = 0};
+    char name[24];
 
     if (!proc->strace)
         return;
-    line_add(&l, "+++ killed by ");
-    add_signal(&l, signal);
-    line_add(&l, " +++");
-    line_write(&l);
+    strace_signal_name(signal, name, sizeof name);
+    strace_line("+++ killed by %s +++", name);
 }

@@ -13,4 +13,9 @@ void strace_enter(thread_t *t, unsigned nr, const sys_entry_t *entry,
 void strace_exit(thread_t *t, unsigned nr, const sys_entry_t *entry,
                  const uint64_t *a, int64_t ret);
 
+/* "SIGTERM"; 24 bytes are enough for all. */
+void strace_signal_name(int sig, char *buf, size_t size);
+/* A line of the trace that is no call. */
+void strace_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 #endif

@@ -47,10 +47,6 @@ static int64_t call_serve(thread_t *t, unsigned nr, const sys_entry_t *entry,
 }
 
 #ifdef __aarch64__
-int64_t blocking_svc(const _Atomic uint32_t *pending, uint64_t nr, uint64_t a0,
-                     uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-                     uint64_t a5);
-
 int64_t blocking_call(thread_t *t, uint64_t nr, uint64_t a0, uint64_t a1,
                       uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
 {
@@ -68,7 +64,7 @@ static void call_finish(vcpu_frame_t *frame, int64_t ret)
 {
     if (ret == CALL_RESTART)
         frame->elr -= 4;
-    else
+    else if (ret != CALL_DONE)
         frame->x[0] = (uint64_t) ret;
 }
 

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <signal.h>
 #include <stdio.h>
 
 #include "proc/proc.h"
@@ -18,6 +19,8 @@ void sys_call(thread_t *thread);
  * calls. */
 void strace_exited(const proc_t *proc, int status);
 void strace_killed(const proc_t *proc, int signal);
+/* A signal that is being delivered. */
+void strace_signal(const proc_t *proc, const siginfo_t *info);
 void sys_print_histogram(FILE *out);
 
 /* sys/fdspace.c: elfuse's own descriptors are above what the guest may use. */

@@ -6,13 +6,28 @@
 #include <time.h>
 
 #include "sys/call.h"
-#include "sys/sigstate.h"
 
 typedef struct wait_args {
     struct timespec ts;
-    uint64_t mask;
-    uint64_t host_ts, host_mask; /* pointers, or 0 */
+    uint64_t host_ts; /* a pointer, or 0 */
+    bool has_mask;
+    uint64_t mask;      /* the guest's */
+    uint64_t host_mask; /* where the host reads it */
 } wait_args_t;
+
+/* The pointer that the host gets. */
+static uint64_t mask_pointer(wait_args_t *w)
+{
+    return w->has_mask ? P(&w->host_mask) : 0;
+}
+
+static int64_t wait_call(thread_t *t, wait_args_t *w, uint64_t nr,
+                         const uint64_t a[6])
+{
+    if (w->has_mask)
+        return signal_waiting_call(t, w->mask, &w->host_mask, nr, a);
+    return blocking_call(t, nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
 
 static int64_t wait_timeout(thread_t *t, wait_args_t *w, uint64_t ts)
 {
@@ -28,15 +43,13 @@ static int64_t wait_timeout(thread_t *t, wait_args_t *w, uint64_t ts)
 static int64_t wait_mask(thread_t *t, wait_args_t *w, uint64_t mask,
                          uint64_t size)
 {
-    w->host_mask = 0;
+    w->has_mask = mask != 0;
     if (!mask)
         return 0;
     if (size != SIGSET_SIZE)
         return -EINVAL;
     if (get_struct(t, &w->mask, mask))
         return -EFAULT;
-    w->mask = signal_host_mask(w->mask);
-    w->host_mask = P(&w->mask);
     return 0;
 }
 
@@ -104,8 +117,9 @@ int64_t sys_ppoll(thread_t *t, const uint64_t *a)
         goto out;
     }
     hidden = poll_hide(fds, n, &w);
-    ret = blocking_call(t, SYS_ppoll, P(fds), n, w.host_ts, w.host_mask,
-                        SIGSET_SIZE, 0);
+    ret = wait_call(
+        t, &w, SYS_ppoll,
+        (uint64_t[6]){P(fds), n, w.host_ts, mask_pointer(&w), SIGSET_SIZE});
     if (hidden)
         poll_show(fds, n);
     if (ret >= 0) {
@@ -114,7 +128,7 @@ int64_t sys_ppoll(thread_t *t, const uint64_t *a)
             ret = -EFAULT;
     }
     /* The time that is left; Linux ignores a failure to store it. */
-    if (a[2] && !hidden)
+    if (a[2] && !hidden && ret != CALL_RESTART)
         put_struct(t, a[2], &w.ts);
 out:
     if (fds != stack)
@@ -158,7 +172,7 @@ int64_t sys_pselect6(thread_t *t, const uint64_t *a)
         ret = select_mask(t, &w, a[5]);
     if (ret)
         return ret;
-    pair[0] = w.host_mask;
+    pair[0] = mask_pointer(&w);
     if ((int) n < 0)
         return -EINVAL;
     n = n < SELECT_MAX ? n : SELECT_MAX;
@@ -175,13 +189,14 @@ int64_t sys_pselect6(thread_t *t, const uint64_t *a)
             ret = -EBADF;
     }
     if (ret == 0)
-        ret = blocking_call(t, SYS_pselect6, n, host[0], host[1], host[2],
-                            w.host_ts, w.host_mask ? P(pair) : 0);
+        ret = wait_call(t, &w, SYS_pselect6,
+                        (uint64_t[6]){n, host[0], host[1], host[2], w.host_ts,
+                                      w.has_mask ? P(pair) : 0});
     for (int i = 0; i < 3 && ret >= 0; i++)
         if (host[i] && words &&
             put_bytes(t, a[1 + i], sets + (size_t) i * words, 8 * words))
             ret = -EFAULT;
-    if (a[4])
+    if (a[4] && ret != CALL_RESTART)
         put_struct(t, a[4], &w.ts);
     if (sets != stack)
         free(sets);
@@ -199,15 +214,17 @@ static int64_t epoll_wait_call(thread_t *t, const uint64_t *a, uint64_t nr,
     int64_t ret;
 
     if (max > 0 && !user_range(a[1], (uint64_t) max * EVENT_SIZE))
-        return blocking_call(t, nr, a[0], bad_pointer(a[1], ~0UL),
-                             (uint64_t) max, timeout, w->host_mask,
-                             SIGSET_SIZE);
+        return wait_call(t, w, nr,
+                         (uint64_t[6]){a[0], bad_pointer(a[1], ~0UL),
+                                       (uint64_t) max, timeout, mask_pointer(w),
+                                       SIGSET_SIZE});
     if (fd_hidden(a[0]))
         return -EBADF;
     if (max > EVENTS_MAX)
         max = EVENTS_MAX;
-    ret = blocking_call(t, nr, a[0], P(events), (uint64_t) max, timeout,
-                        w->host_mask, SIGSET_SIZE);
+    ret = wait_call(t, w, nr,
+                    (uint64_t[6]){a[0], P(events), (uint64_t) max, timeout,
+                                  mask_pointer(w), SIGSET_SIZE});
     if (ret > 0 && put_bytes(t, a[1], events, (size_t) ret * EVENT_SIZE))
         return -EFAULT;
     return ret;

@@ -1,98 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Signals. SIG_IGN and SIG_DFL are the host's; a handler is recorded. Masks are
- * mirrored in the host, so that blocked signals stay pending there.
- *
- * Handlers are not delivered yet. Where that belongs: signal_apply() gives the
- * host a handler that kicks the vCPU, and the run loop builds the frame from
- * signal_action().
- */
+/* The system calls on signals; what a signal does is in proc/signal*.c. */
 #include <signal.h>
 #include <string.h>
 
 #include "sys/call.h"
-#include "sys/sigstate.h"
-
-#define UNMASKABLE (SIGNAL_BIT(SIGKILL) | SIGNAL_BIT(SIGSTOP))
-#define MIN_STACK  5120UL /* MINSIGSTKSZ of arm64 */
-
-/* struct stack_t of the guest. */
-typedef struct guest_stack {
-    uint64_t sp;
-    int32_t flags;
-    uint32_t pad;
-    uint64_t size;
-} guest_stack_t;
-
-static struct {
-    guest_sigaction_t action[SIGNAL_COUNT + 1];
-    bool set[SIGNAL_COUNT + 1];
-} state;
-
-static __thread struct {
-    uint64_t mask;
-    bool known;
-    guest_stack_t stack;
-    bool has_stack;
-} self;
-
-static int64_t host_action(int sig, const guest_sigaction_t *act,
-                           guest_sigaction_t *old)
-{
-    return host_call(SYS_rt_sigaction, (uint64_t) sig, P(act), P(old),
-                     SIGSET_SIZE, 0, 0);
-}
-
-const guest_sigaction_t *signal_action(int sig)
-{
-    guest_sigaction_t *act = &state.action[sig];
-
-    if (!state.set[sig]) {
-        guest_sigaction_t host = {0};
-
-        /* Ignored since before elfuse (nohup); a handler is elfuse's own. */
-        host_action(sig, NULL, &host);
-        memset(act, 0, sizeof *act);
-        act->handler = host.handler == 1;
-        state.set[sig] = true;
-    }
-    return act;
-}
-
-uint64_t signal_host_mask(uint64_t guest)
-{
-    return guest & ~UNMASKABLE;
-}
-
-bool signal_fatal_by_default(int sig)
-{
-    static const uint64_t harmless = SIGNAL_BIT(SIGCHLD) | SIGNAL_BIT(SIGCONT) |
-                                     SIGNAL_BIT(SIGURG) | SIGNAL_BIT(SIGWINCH) |
-                                     SIGNAL_BIT(SIGSTOP) | SIGNAL_BIT(SIGTSTP) |
-                                     SIGNAL_BIT(SIGTTIN) | SIGNAL_BIT(SIGTTOU);
-
-    return sig >= 1 && sig <= SIGNAL_COUNT && !(harmless & SIGNAL_BIT(sig));
-}
-
-/* Tell the host. A signal for which elfuse has a handler keeps it. */
-static void signal_apply(int sig, const guest_sigaction_t *act)
-{
-    guest_sigaction_t host = {0}, wanted = {0};
-
-    host_action(sig, NULL, &host);
-    if (host.handler > 1) {
-        hv_stray_kick_fatal(act->handler == 0);
-        return;
-    }
-    wanted.handler = act->handler == 1;
-    wanted.flags = act->flags & (SA_NOCLDSTOP | SA_NOCLDWAIT);
-    host_action(sig, &wanted, NULL);
-}
 
 int64_t sys_rt_sigaction(thread_t *t, const uint64_t *a)
 {
     int sig = (int) a[0];
-    guest_sigaction_t act, old;
+    signal_action_t act, old;
 
     if (a[3] != SIGSET_SIZE)
         return -EINVAL;
@@ -101,55 +17,31 @@ int64_t sys_rt_sigaction(thread_t *t, const uint64_t *a)
     if (sig < 1 || sig > SIGNAL_COUNT ||
         (a[1] && (sig == SIGKILL || sig == SIGSTOP)))
         return -EINVAL;
-    old = *signal_action(sig);
     if (a[1]) {
-        act.mask &= ~UNMASKABLE;
-        state.action[sig] = act;
-        signal_apply(sig, &act);
+        act.mask &= ~SIGNALS_UNMASKABLE;
+        signal_action_set(t->proc, sig, &act, &old);
+        /* As the kernel does with what it has queued. */
+        if (act.handler == 1)
+            signal_take_kept(t, SIGNAL_BIT(sig), &(siginfo_t){0});
+    } else {
+        old = signal_action_get(t->proc, sig);
     }
     if (a[2] && put_struct(t, a[2], &old))
         return -EFAULT;
     return 0;
 }
 
-static uint64_t *mask_get(void)
-{
-    if (!self.known) {
-        host_call(SYS_rt_sigprocmask, SIG_BLOCK, 0, P(&self.mask), SIGSET_SIZE,
-                  0, 0);
-        self.known = true;
-    }
-    return &self.mask;
-}
-
-uint64_t signal_mask(void)
-{
-    return *mask_get();
-}
-
-void signal_dispositions(uint64_t *ignored, uint64_t *caught)
-{
-    *ignored = *caught = 0;
-    for (int sig = 1; sig <= SIGNAL_COUNT; sig++) {
-        uint64_t handler = signal_action(sig)->handler;
-
-        if (handler == 1)
-            *ignored |= SIGNAL_BIT(sig);
-        else if (handler)
-            *caught |= SIGNAL_BIT(sig);
-    }
-}
-
 int64_t sys_rt_sigprocmask(thread_t *t, const uint64_t *a)
 {
-    uint64_t *mask = mask_get(), old = *mask, set, next = old;
+    uint64_t old = t->signal.mask, set, next = old;
+    int64_t ret;
 
     if (a[3] != SIGSET_SIZE)
         return -EINVAL;
     if (a[1]) {
         if (get_struct(t, &set, a[1]))
             return -EFAULT;
-        set &= ~UNMASKABLE;
+        set &= ~SIGNALS_UNMASKABLE;
         switch ((int) a[0]) {
         case SIG_BLOCK:
             next |= set;
@@ -164,11 +56,9 @@ int64_t sys_rt_sigprocmask(thread_t *t, const uint64_t *a)
             return -EINVAL;
         }
         if (next != old) {
-            uint64_t host = signal_host_mask(next);
-
-            *mask = next;
-            host_call(SYS_rt_sigprocmask, SIG_SETMASK, P(&host), 0, SIGSET_SIZE,
-                      0, 0);
+            ret = signal_set_mask(t, next);
+            if (ret)
+                return ret;
         }
     }
     if (a[2] && put_struct(t, a[2], &old))
@@ -176,74 +66,82 @@ int64_t sys_rt_sigprocmask(thread_t *t, const uint64_t *a)
     return 0;
 }
 
-int64_t sys_rt_sigsuspend(thread_t *t, const uint64_t *a)
+int64_t sys_rt_sigpending(thread_t *t, const uint64_t *a)
 {
     uint64_t set;
+
+    if (a[1] > SIGSET_SIZE)
+        return -EINVAL;
+    host_call(SYS_rt_sigpending, P(&set), SIGSET_SIZE, 0, 0, 0, 0);
+    /* More is blocked in the host while a signal is being delivered. */
+    set = (set | signal_kept(t)) & t->signal.mask;
+    return put_bytes(t, a[0], &set, a[1]);
+}
+
+int64_t sys_rt_sigsuspend(thread_t *t, const uint64_t *a)
+{
+    uint64_t set, host;
 
     if (a[1] != SIGSET_SIZE)
         return -EINVAL;
     if (get_struct(t, &set, a[0]))
         return -EFAULT;
-    set = signal_host_mask(set);
-    return host_call(SYS_rt_sigsuspend, P(&set), SIGSET_SIZE, 0, 0, 0, 0);
+    return signal_waiting_call(t, set, &host, SYS_rt_sigsuspend,
+                               (uint64_t[6]){P(&host), SIGSET_SIZE});
 }
 
 int64_t sys_rt_sigtimedwait(thread_t *t, const uint64_t *a)
 {
     uint64_t set, ts[2];
-    uint8_t info[128];
+    siginfo_t info;
     int64_t ret;
 
     if (a[3] != SIGSET_SIZE)
         return -EINVAL;
     if (get_struct(t, &set, a[0]) || (a[2] && get_struct(t, &ts, a[2])))
         return -EFAULT;
-    set = signal_host_mask(set);
-    ret = host_call(SYS_rt_sigtimedwait, P(&set), P(info), a[2] ? P(ts) : 0,
-                    SIGSET_SIZE, 0, 0);
-    if (ret > 0 && a[1] && put_bytes(t, a[1], info, sizeof info))
+    if (signal_take_kept(t, set, &info))
+        ret = info.si_signo;
+    else
+        ret = blocking_call(t, SYS_rt_sigtimedwait, P(&set), P(&info),
+                            a[2] ? P(ts) : 0, SIGSET_SIZE, 0, 0);
+    /* The one that elfuse keeps interrupts the wait for it. */
+    if (ret == -EINTR && signal_take_kept(t, set, &info))
+        ret = info.si_signo;
+    if (ret > 0 && a[1] && put_struct(t, a[1], &info))
         return -EFAULT;
     return ret;
 }
 
-/* No handler has run, so there is no frame to return from: as the kernel does
- * with a bad one. */
 int64_t sys_rt_sigreturn(thread_t *t, const uint64_t *a)
 {
-    proc_die(t->proc, SIGSEGV);
+    return signal_return(t);
 }
 
 int64_t sys_sigaltstack(thread_t *t, const uint64_t *a)
 {
-    guest_stack_t set, old = self.stack;
+    uint64_t sp = t->frame->sp_el0;
+    signal_stack_t set, old = t->signal.stack;
+    int error;
 
-    if (!self.has_stack) {
-        memset(&old, 0, sizeof old);
-        old.flags = SS_DISABLE;
-    }
+    old.flags = (int32_t) ((uint32_t) old.flags & SIGNAL_AUTODISARM);
+    if (old.size == 0)
+        old.flags |= SS_DISABLE;
+    else if (signal_on_stack(t, sp))
+        old.flags |= SS_ONSTACK;
     if (a[0]) {
-        int mode;
-
         if (get_struct(t, &set, a[0]))
             return -EFAULT;
-        mode = set.flags & ~(int) (1U << 31) /* SS_AUTODISARM */;
-        if (mode != SS_DISABLE && mode != SS_ONSTACK && mode != 0)
-            return -EINVAL;
-        if (mode == SS_DISABLE) {
-            set.size = 0;
-            set.sp = 0;
-        } else if (set.size < MIN_STACK) {
-            return -ENOMEM;
-        }
-        set.pad = 0;
-        self.stack = set;
-        self.has_stack = true;
+        error = signal_set_stack(t, &set, sp);
+        if (error)
+            return error;
     }
     if (a[1] && put_struct(t, a[1], &old))
         return -EFAULT;
     return 0;
 }
 
+/* The kick's number cannot be had: what comes is taken by elfuse's handler. */
 int64_t sys_signalfd4(thread_t *t, const uint64_t *a)
 {
     uint64_t set;
@@ -257,32 +155,29 @@ int64_t sys_signalfd4(thread_t *t, const uint64_t *a)
     return host_call(SYS_signalfd4, a[0], P(&set), SIGSET_SIZE, a[3], 0, 0);
 }
 
-/* A fatal signal to the guest itself: end in the ordinary way, with statistics
- * and the trace's last line. */
-static void die_if_fatal(thread_t *t, int sig)
+/* SIGKILL to the guest itself: end in the ordinary way, with statistics and the
+ * trace's last line. (What else is fatal has a handler where that matters.) */
+static void die_if_killed(thread_t *t, bool itself, uint64_t sig)
 {
-    if (signal_fatal_by_default(sig) && signal_action(sig)->handler == 0 &&
-        (!(*mask_get() & SIGNAL_BIT(sig)) || sig == SIGKILL))
-        proc_die(t->proc, sig);
+    if (itself && (int) sig == SIGKILL)
+        proc_die(t->proc, SIGKILL);
 }
 
 int64_t sys_kill(thread_t *t, const uint64_t *a)
 {
-    if ((pid_t) a[0] == t->proc->pid)
-        die_if_fatal(t, (int) a[1]);
+    die_if_killed(t, (pid_t) a[0] == t->proc->pid, a[1]);
     return host_call(SYS_kill, a[0], a[1], 0, 0, 0, 0);
 }
 
 int64_t sys_tkill(thread_t *t, const uint64_t *a)
 {
-    if ((pid_t) a[0] == t->tid)
-        die_if_fatal(t, (int) a[1]);
+    die_if_killed(t, (pid_t) a[0] == t->tid, a[1]);
     return host_call(SYS_tkill, a[0], a[1], 0, 0, 0, 0);
 }
 
 int64_t sys_tgkill(thread_t *t, const uint64_t *a)
 {
-    if ((pid_t) a[0] == t->proc->pid && (pid_t) a[1] == t->tid)
-        die_if_fatal(t, (int) a[2]);
+    die_if_killed(t, (pid_t) a[0] == t->proc->pid && (pid_t) a[1] == t->tid,
+                  a[2]);
     return host_call(SYS_tgkill, a[0], a[1], a[2], 0, 0, 0);
 }

@@ -201,7 +201,7 @@ const sys_entry_t sys_table[SYS_MAX] = {
                 GUEST_(SIGACTION), GUEST_(SIGACTION), LEN),
     [135] = OWN("rt_sigprocmask", rt_sigprocmask, SHOW(SIGHOW),
                 GUEST_(SIGSET), GUEST_(SIGSET), LEN),
-    [136] = PASS("rt_sigpending", OUT_VAR(1, 8), LEN),
+    [136] = OWN("rt_sigpending", rt_sigpending, GUEST_(SIGSET), LEN),
     [137] = OWN("rt_sigtimedwait", rt_sigtimedwait, GUEST_(SIGSET), GUEST,
                 GUEST_(TIMESPEC), LEN),
     [138] = PASS("rt_sigqueueinfo", INT, SHOW(SIGNAL), IN(128)),

@@ -198,6 +198,7 @@ extern const sys_entry_t sys_table[SYS_MAX];
     /* sys_signal.c */                            \
     X(rt_sigaction)                               \
     X(rt_sigprocmask)                             \
+    X(rt_sigpending)                              \
     X(rt_sigsuspend)                              \
     X(rt_sigtimedwait)                            \
     X(rt_sigreturn)                               \

@@ -5,7 +5,7 @@
  * look up the address before the return address, which for a handler is the one
  * before the symbol: hence the nop inside the entry.
  */
-    .text
+    .section .sigreturn, "ax"
     .balign 16
     .cfi_startproc
     .cfi_signal_frame

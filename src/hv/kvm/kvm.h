@@ -49,7 +49,7 @@ struct hv_vcpu {
     hv_vm_t *vm;
     struct kvm_run *run;
     const int *fd; /* in vm->vcpu_fd: descriptors can be moved */
-    int tid;       /* host thread it belongs to */
+    int tgid, tid; /* host thread it belongs to */
     unsigned id;
     /*
      * Set by hv_vcpu_kick(), taken back by the vCPU's thread at a doorbell,
@@ -78,8 +78,5 @@ int kvm__get_zreg(int fd, unsigned n, uint8_t v[16]);
 
 /* hwcap.c: what the vCPU offers to EL0. */
 void kvm__read_hwcaps(hv_vm_t *vm);
-
-/* vcpu.c: the kick's signal handler. */
-int kvm__install_kick(void);
 
 #endif

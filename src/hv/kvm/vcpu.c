@@ -12,10 +12,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Interrupts a KVM_RUN; its handler sets immediate_exit for one not begun. */
-#define KICK_SIGNAL SIGRTMAX
+/* Interrupts a KVM_RUN; its handler sets immediate_exit for one not begun. The
+ * number that programs use least. */
+#define KICK_SIGNAL SIGSTKFLT
 
 static _Thread_local hv_vcpu_t *own_vcpu;
+/* Its address is what a kick carries. */
+static const char kick_mark;
 
 /*
  * KVM_RUN looks at immediate_exit after it has masked nothing: a signal that
@@ -26,45 +29,30 @@ static void request_exit(hv_vcpu_t *vcpu)
     *(volatile __u8 *) &vcpu->run->immediate_exit = 1;
 }
 
-static _Atomic bool stray_fatal = true;
-
-void hv_stray_kick_fatal(bool fatal)
+int hv_kick_signal(void)
 {
-    /* Relaxed: it stands for itself. */
-    atomic_store_explicit(&stray_fatal, fatal, memory_order_relaxed);
+    return KICK_SIGNAL;
 }
 
-/* The default action, taken when the handler returns. */
-static void die_of(int signo)
+/* Of several that are pending the kernel keeps the first, whose it may be: a
+ * kick may hide behind any of them. */
+bool hv_kick_arrived(const siginfo_t *info)
 {
-    const struct sigaction standard = {.sa_handler = SIG_DFL};
-
-    sigaction(signo, &standard, NULL);
-    syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signo);
+    if (own_vcpu)
+        request_exit(own_vcpu);
+    return info->si_code == SI_QUEUE && info->si_ptr == &kick_mark;
 }
 
-/* A kick comes by tgkill from this very process; all else is the guest's. */
-static void handle_kick(int signo, siginfo_t *info, void *context)
+static void send_kick(const hv_vcpu_t *vcpu)
 {
-    if (info->si_code == SI_TKILL && info->si_pid == getpid()) {
-        if (own_vcpu)
-            request_exit(own_vcpu);
-    } else if (atomic_load_explicit(&stray_fatal, memory_order_relaxed)) {
-        die_of(signo);
-    }
-}
+    siginfo_t info;
 
-int kvm__install_kick(void)
-{
-    struct sigaction action = {
-        .sa_sigaction = handle_kick,
-        .sa_flags = SA_SIGINFO | SA_RESTART,
-    };
-
-    sigemptyset(&action.sa_mask);
-    if (sigaction(KICK_SIGNAL, &action, NULL))
-        return kvm__fail(-errno, "the kick's signal: %s", strerror(errno));
-    return 0;
+    memset(&info, 0, sizeof info);
+    info.si_signo = KICK_SIGNAL;
+    info.si_code = SI_QUEUE;
+    info.si_pid = getpid();
+    info.si_ptr = (void *) (uintptr_t) &kick_mark;
+    syscall(SYS_rt_tgsigqueueinfo, vcpu->tgid, vcpu->tid, KICK_SIGNAL, &info);
 }
 
 static int attach(hv_vm_t *vm, hv_vcpu_t *vcpu, const hv_vcpu_init_t *init)
@@ -129,6 +117,7 @@ void hv_vcpu_release(hv_vcpu_t *vcpu)
 
 void hv_vcpu_adopt(hv_vcpu_t *vcpu)
 {
+    vcpu->tgid = getpid();
     vcpu->tid = (int) syscall(SYS_gettid);
     own_vcpu = vcpu;
 }
@@ -237,7 +226,7 @@ void hv_vcpu_kick(hv_vcpu_t *vcpu)
     if (own_vcpu == vcpu)
         request_exit(vcpu);
     else
-        syscall(SYS_tgkill, getpid(), vcpu->tid, KICK_SIGNAL);
+        send_kick(vcpu);
 }
 
 int hv_vcpu_inject_abort(hv_vcpu_t *vcpu)

@@ -214,7 +214,7 @@ static int create_vm(hv_vm_t *vm, const hv_options_t *opt)
     if (error < 0)
         return error;
     kvm__read_hwcaps(vm);
-    return kvm__install_kick();
+    return 0;
 }
 
 int hv_vm_create(const hv_options_t *opt, hv_vm_t **result, hv_caps_t *caps)
