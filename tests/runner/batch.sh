@@ -45,7 +45,7 @@ tree() {
 }
 
 # What is started in the background ignores SIGINT; coreutils can undo that.
-defaults="env --default-signal=INT,QUIT"
+defaults="/usr/bin/env --default-signal=INT,QUIT"
 $defaults true 2>/dev/null || defaults=
 
 # In a session of its own, so that all it started ends with it.
@@ -53,7 +53,7 @@ job() {
     name=$1 seconds=$2
     begin=$(date +%s)
     # shellcheck disable=SC2086 # several words
-    setsid $defaults $bb sh "$work/job.sh" </dev/null >"$results/$name.out" \
+    setsid $defaults /bin/sh "$work/job.sh" </dev/null >"$results/$name.out" \
         2>"$results/$name.err" &
     pid=$!
     setsid sh -c "sleep $seconds; : >$results/$name.timeout

@@ -5,7 +5,7 @@ Negative controls: a checker that sees no difference would pass everything.
 """
 
 from runner.guest import Run, faults
-from runner.programs import compare
+from runner.programs import compare, module
 from runner.tap import Tap
 
 
@@ -62,8 +62,44 @@ def program_cases():
     yield "programs: neither ran", compare(nothing, nothing, bytes)
 
 
+PYTHON = b"""\
+test_one (test.test_x.T.test_one) ... ok
+test_two (test.test_x.T.test_two)
+What it is about. ... noise
+more noise
+ok
+test_three (test.test_x.T.test_three) ... skipped 'no network'
+test_four (test.test_x.T.test_four) ... FAIL
+
+======================================================================
+FAIL: test_four (test.test_x.T.test_four)
+----------------------------------------------------------------------
+Ran 4 tests in 0.1s
+"""
+
+
+def python_cases():
+    tests = module("pythontests")
+    yield "python: results", tests.results(PYTHON) == {
+        "test.test_x.T.test_one": "ok", "test.test_x.T.test_two": "ok",
+        "test.test_x.T.test_three": "skipped 'no network'",
+        "test.test_x.T.test_four": "FAIL"}
+    yield "python: same", not tests.compare(PYTHON, PYTHON)
+    for name, old, new in (
+            ("failure", b"test_one) ... ok", b"test_one) ... FAIL"),
+            ("error", b"more noise\nok", b"more noise\nERROR"),
+            ("skip", b"test_one) ... ok", b"test_one) ... skipped 'why'"),
+            ("hang", b"more noise\nok\n", b"more noise\n")):
+        yield "python: a new " + name, tests.compare(
+            PYTHON, PYTHON.replace(old, new))
+    yield "python: ended early", tests.compare(PYTHON, PYTHON[:60])
+    yield "python: nothing was run", tests.compare(b"", b"")
+    yield "python: better than the kernel", not tests.compare(
+        PYTHON, PYTHON.replace(b"... FAIL", b"... ok"))
+
+
 def run(report):
-    for cases in (tap_cases, guest_cases, program_cases):
+    for cases in (tap_cases, guest_cases, program_cases, python_cases):
         for name, good in cases():
             if not report.wanted(name):
                 continue

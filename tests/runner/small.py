@@ -23,4 +23,5 @@ def run(report):
     if image:
         programs.run_list(report, machine.Boot(
             "small", [job for job, _ in wanted],
-            ["--emulate", "--root", image], timeout=1200), wanted, software.second_mode())
+            ["--emulate", "--root", image], timeout=1200), wanted,
+            software.second_mode())

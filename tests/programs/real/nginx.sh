@@ -20,6 +20,7 @@ http {
     uwsgi_temp_path $PWD/temp/uwsgi;
     scgi_temp_path $PWD/temp/scgi;
     gzip on;
+    gzip_http_version 1.0;
     gzip_types text/plain;
     sendfile on;
     server {

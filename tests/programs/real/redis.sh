@@ -2,7 +2,7 @@
 # shellcheck shell=sh disable=SC2154
 # A server under redis-benchmark, saved in the background by a fork, restarted.
 serve() {
-    become redis-server --port 7001 --dir "$PWD" --save '' --loglevel warning \
+    become redis-server --port 7001 --dir "$PWD" --save '' --logfile log \
         --enable-debug-command yes --io-threads 2 & s=$!
     listening 7001
 }
@@ -14,6 +14,7 @@ target redis-benchmark -p 7001 -n 3000 -c 20 -q --csv \
     cut -d, -f1
 target redis-benchmark -p 7001 -n 3000 -c 8 -P 16 -r 500 --threads 2 -q --csv \
     -t set,get | cut -d, -f1
+cli flushall
 cli set key value
 cli append key ' and more'
 cli get key
@@ -39,4 +40,4 @@ cli get key
 kill -TERM $s
 wait $s
 echo "server $?"
-rm -f dump.rdb
+rm -f dump.rdb log
