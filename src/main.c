@@ -4,20 +4,26 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "abi/layout.h"
+#include "proc/handover.h"
 #include "proc/load.h"
 #include "proc/lookup.h"
 #include "proc/proc.h"
 #include "proc/program.h"
 #include "proc/sysroot.h"
+#include "sys/fdspace.h"
+#include "sys/procfs_view.h"
 #include "sys/sys.h"
 
 /* As env(1): elfuse itself failed; found but cannot be run; not found. */
@@ -254,14 +260,77 @@ static void set_comm(proc_t *proc)
     prctl(PR_SET_NAME, proc->comm);
 }
 
-static void create_machine(proc_t *proc, const options_t *opt,
+static void create_machine(proc_t *proc, const struct rlimit *limits,
                            thread_t **thread)
 {
-    mm_options_t mm = {.randomise = load_randomises()};
+    mm_options_t mm = {.randomise = load_randomises(), .limits = limits};
 
-    if (proc_vm_create(proc, &opt->hv, &mm) != 0 ||
+    if (proc_vm_create(proc, &proc->hv_options, &mm) != 0 ||
         thread_create(proc, thread) != 0)
         die(STATUS_ELFUSE, "%s", proc_vm_error());
+}
+
+/* elfuse's own file, while it can be named: for exec, which then needs no name
+ * and no right to look at it. */
+static void open_self(proc_t *proc)
+{
+    proc->self_fd = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+    if (proc->self_fd < 0)
+        proc->self_fd =
+            open((const char *) getauxval(AT_EXECFN), O_PATH | O_CLOEXEC);
+}
+
+/* As the command line says. */
+static void begin(proc_t *proc, program_t *program, int argc, char **argv)
+{
+    options_t opt = {.first = 0};
+
+    parse_options(&opt, argc, argv);
+    proc->argv = argv + opt.first;
+    proc->hv_options = opt.hv;
+    proc->strace = opt.strace;
+    proc->show_stats = opt.stats;
+    proc->verbose = opt.verbose;
+    open_self(proc);
+    enter_sysroot(&opt);
+    fdspace_init(proc);
+    if (proc->self_fd >= 0 && fdspace_hide_owned(&proc->self_fd) < 0)
+        die(STATUS_ELFUSE, "cannot keep a descriptor");
+    open_program(proc, program, proc->argv[0]);
+    keep_exe(proc, program->fd);
+}
+
+/* As the image said that this one has replaced. */
+static void go_on(proc_t *proc, program_t *program, const handover_t *handover,
+                  char **argv)
+{
+    const handover_t *h = handover;
+    char exe[PATH_MAX];
+
+    fdspace_resume(proc, h->fds_low);
+    fdspace_keep(h->self_fd);
+    fdspace_keep(h->hv.kvm_fd);
+    fdspace_keep(h->proc_dir);
+    fdspace_keep(h->program_fd);
+    fdspace_keep(h->interp_fd);
+    procfs_init(h->proc_dir);
+    proc->argv = argv;
+    proc->execfn = (char *) h->execfn;
+    proc->hv_options = h->hv;
+    proc->strace = h->strace;
+    proc->show_stats = h->show_stats;
+    proc->verbose = h->verbose;
+    proc->self_fd = h->self_fd;
+    proc->exe_fd = h->program_fd;
+    if (fdspace_hide_owned(&proc->self_fd) < 0)
+        die(STATUS_ELFUSE, "cannot keep a descriptor");
+    proc->exe = strdup(procfs_fd_name(proc->exe_fd, exe) ? exe : h->execfn);
+    if (proc->exe == NULL)
+        die(STATUS_ELFUSE, "%s", strerror(ENOMEM));
+    program->fd = h->program_fd;
+    program->interp_fd = h->interp_fd;
+    /* Nothing has a handler: what is pending has its default effect now. */
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &h->mask, NULL, sizeof(h->mask));
 }
 
 int main(int argc, char **argv)
@@ -269,26 +338,21 @@ int main(int argc, char **argv)
     static proc_t proc;
     static program_t program; /* its strings stay in use */
     static signal_actions_t actions;
-    options_t opt = {.first = 0};
+    static handover_t handover;
+    bool resumed = handover_read(&handover);
     thread_t *thread;
     load_result_t start;
 
-    parse_options(&opt, argc, argv);
-    proc.argv = argv + opt.first;
     proc.envp = environ;
     proc.pid = getpid();
-    proc.strace = opt.strace;
-    proc.show_stats = opt.stats;
-    proc.verbose = opt.verbose;
-
-    enter_sysroot(&opt);
     signal_actions_init(&actions);
     proc.signals = &actions;
-    fdspace_init(&proc);
-    open_program(&proc, &program, proc.argv[0]);
-    keep_exe(&proc, program.fd);
+    if (resumed)
+        go_on(&proc, &program, &handover, argv);
+    else
+        begin(&proc, &program, argc, argv);
     program.fd = proc.exe_fd;
-    create_machine(&proc, &opt, &thread);
+    create_machine(&proc, resumed ? handover.limit : NULL, &thread);
     if (proc_load(&proc, &thread->cpu, &program, &start) != 0)
         die(STATUS_CANNOT_RUN, "cannot run %s: %s", proc.execfn, proc_error());
     if (program.interp_fd >= 0)

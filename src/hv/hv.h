@@ -21,6 +21,7 @@ typedef struct hv_options {
     unsigned ipa_bits; /* at most so many IPA bits; 0: what there is */
     bool no_sve;       /* tests: pretend the host lacks it */
     bool no_pauth;
+    int kvm_fd; /* what hv_kvm_fd() said before an exec; 0: open it */
 } hv_options_t;
 
 typedef struct hv_caps {
@@ -158,6 +159,10 @@ int hv_vcpu_sync_sve(hv_vcpu_t *vcpu);
  */
 int hv_vm_renew(hv_vm_t *vm, bool shared);
 void hv_vcpu_forget(hv_vcpu_t *vcpu);
+
+/* The descriptor with which a later image can make a VM, though it may not open
+ * the hypervisor any more. */
+int hv_kvm_fd(const hv_vm_t *vm);
 
 /* File descriptors that this back end holds, for sys/fdspace.c to hide. The
  * callback may move the descriptor and returns its new number. */

@@ -68,31 +68,41 @@ static void pick_layout(mm_t *mm)
 /*
  * The limit becomes the guest's, for account.c to keep; elfuse itself, with its
  * reservation and its stack, takes what it may have: everything with privilege,
- * else up to the hard limit. An exec must put the guest's back before.
+ * else up to the hard limit. Over an exec elfuse keeps what it took, and `told`
+ * is the guest's.
  */
-static int take_limit(int resource, struct rlimit *limit)
+static int take_limit(int resource, const struct rlimit *told,
+                      struct rlimit *limit)
 {
-    struct rlimit own = {RLIM_INFINITY, RLIM_INFINITY};
+    struct rlimit own = {RLIM_INFINITY, RLIM_INFINITY}, now;
 
-    if (getrlimit(resource, limit))
+    if (getrlimit(resource, &now))
         return -errno;
+    *limit = told ? *told : now;
     if (setrlimit(resource, &own) == 0)
         return 0;
-    own.rlim_cur = own.rlim_max = limit->rlim_max;
+    own.rlim_cur = own.rlim_max = now.rlim_max;
     return setrlimit(resource, &own) ? -errno : 0;
 }
 
-static int take_limits(mm_t *mm)
-{
-    int error = take_limit(RLIMIT_AS, &mm->limit_as);
+static const int limit_resource[MM_LIMITS] = {RLIMIT_AS, RLIMIT_DATA,
+                                              RLIMIT_STACK, RLIMIT_MEMLOCK};
 
-    if (!error)
-        error = take_limit(RLIMIT_DATA, &mm->limit_data);
-    if (!error)
-        error = take_limit(RLIMIT_STACK, &mm->limit_stack);
-    if (!error)
-        error = take_limit(RLIMIT_MEMLOCK, &mm->limit_memlock);
+static int take_limits(mm_t *mm, const struct rlimit *told)
+{
+    struct rlimit *limit[MM_LIMITS] = {&mm->limit_as, &mm->limit_data,
+                                       &mm->limit_stack, &mm->limit_memlock};
+    int error = 0;
+
+    for (int i = 0; i < MM_LIMITS && !error; i++)
+        error = take_limit(limit_resource[i], told ? &told[i] : NULL, limit[i]);
     return error;
+}
+
+void mm_get_limits(mm_t *mm, struct rlimit limit[MM_LIMITS])
+{
+    for (int i = 0; i < MM_LIMITS; i++)
+        mm_get_rlimit(mm, limit_resource[i], &limit[i]);
 }
 
 /* The parts that hold state. Nothing is torn down on failure: the process is
@@ -130,7 +140,7 @@ int mm_create(hv_vm_t *vm, const hv_caps_t *caps, const mm_options_t *opt,
     mm->randomise = opt->randomise;
     RB_INIT(&mm->vmas);
     TAILQ_INIT(&mm->cpus);
-    error = take_limits(mm);
+    error = take_limits(mm, opt->limits);
     if (error) {
         free(mm);
         return fail(error, "cannot read the resource limits");

@@ -50,7 +50,12 @@ typedef struct mm_cpu {
     TAILQ_ENTRY(mm_cpu) entry; /* in mm's list */
 } mm_cpu_t;
 
+/* How many limits are the guest's, see mm_owns_rlimit(). */
+#define MM_LIMITS 4
+
 typedef struct mm_options {
+    const struct rlimit *limits; /* MM_LIMITS, from mm_get_limits() before an
+                                    exec; NULL: elfuse's own are the guest's */
     bool randomise;     /* address space layout, unless personality says no */
     unsigned task_bits; /* tests: user space of 2^task_bits bytes at most; 0:
                            what the host has room for */
@@ -121,6 +126,8 @@ uint64_t mm_shm_attaches(mm_t *mm, int id);
  */
 bool mm_owns_rlimit(int resource);
 void mm_get_rlimit(mm_t *mm, int resource, struct rlimit *limit);
+/* All of them: AS, DATA, STACK, MEMLOCK. */
+void mm_get_limits(mm_t *mm, struct rlimit limit[MM_LIMITS]);
 void mm_set_rlimit(mm_t *mm, int resource, const struct rlimit *limit);
 
 /* Faults taken by EL0. */

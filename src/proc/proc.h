@@ -22,6 +22,7 @@
 typedef struct proc {
     hv_vm_t *vm;
     hv_caps_t caps;
+    hv_options_t hv_options;
     mm_t *mm;
     world_t *world; /* the threads that share mm */
     shim_t shim;
@@ -34,6 +35,7 @@ typedef struct proc {
     uint64_t sigreturn; /* where handlers return to: in the vDSO */
     char *exe;    /* absolute path of the program, as /proc/self/exe shows */
     int exe_fd;   /* read-only descriptor of it, hidden from the guest */
+    int self_fd;  /* elfuse's own file, for exec; hidden; -1: unknown */
     char *execfn; /* its name as exec would be given it: AT_EXECFN */
     char **argv;
     char **envp;

@@ -124,7 +124,30 @@ void fdspace_init(proc_t *proc)
     space.proc = proc;
     if (!space.ready)
         fdspace_start();
-    procfs_init();
+    procfs_init(-1);
+}
+
+void fdspace_resume(proc_t *proc, int low)
+{
+    space.proc = proc;
+    space.ready = true;
+    if (getrlimit(RLIMIT_NOFILE, &space.limit))
+        elfuse_panic("getrlimit(RLIMIT_NOFILE): %d", errno);
+    fdspace_low = low;
+    space.end = low + FDSPACE_SIZE;
+}
+
+void fdspace_keep(int fd)
+{
+    unsigned n = (unsigned) (fd - fdspace_low);
+
+    if (fd < 0)
+        return;
+    if (n >= FDSPACE_SIZE)
+        elfuse_panic("fdspace: kept descriptor %d is not from %d on", fd,
+                     fdspace_low);
+    space.used[n / 8] |= (uint8_t) (1U << n % 8);
+    (void) fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
 bool fdspace_is_hidden(int fd)
@@ -165,33 +188,62 @@ void fdspace_restore(const struct rlimit *old)
     setrlimit(RLIMIT_NOFILE, old);
 }
 
-/* Duplicate fd to a number from fdspace_low up, past the limit if need be. */
-static int move_up(int fd)
+/* Duplicate fd to a number from `low` up, past the limit if need be. */
+static int move_up(int fd, int low)
 {
     struct rlimit old;
     int moved;
 
     fdspace_lift(&old);
-    moved = fcntl(fd, F_DUPFD_CLOEXEC, fdspace_low);
+    moved = fcntl(fd, F_DUPFD_CLOEXEC, low);
     if (moved < 0)
         moved = -errno;
     fdspace_restore(&old);
-    return moved;
+    if (moved < fdspace_low + FDSPACE_SIZE)
+        return moved;
+    close(moved);
+    return -EMFILE;
+}
+
+int fdspace_copy(int fd)
+{
+    return move_up(fd, fdspace_low);
+}
+
+int fdspace_pair(int fd)
+{
+    int n = move_up(fd, fdspace_low);
+
+    while (n >= 0 && fcntl(n + 1, F_GETFD) >= 0) {
+        int next = move_up(fd, n + 1);
+
+        close(n);
+        n = next;
+    }
+    return n;
+}
+
+int fdspace_put(int fd, int number)
+{
+    struct rlimit old;
+    int ret;
+
+    fdspace_lift(&old);
+    ret = dup3(fd, number, O_CLOEXEC) < 0 ? -errno : 0;
+    fdspace_restore(&old);
+    close(fd);
+    return ret;
 }
 
 /* A copy of fd among our numbers, marked as ours. */
 static int hide_at(int fd)
 {
-    int moved = move_up(fd);
+    int moved = move_up(fd, fdspace_low);
     unsigned n;
 
     if (moved < 0)
         return moved;
     n = (unsigned) (moved - fdspace_low);
-    if (n >= FDSPACE_SIZE) {
-        close(moved);
-        return -EMFILE;
-    }
     space.used[n / 8] |= (uint8_t) (1U << n % 8);
     return moved;
 }

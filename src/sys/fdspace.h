@@ -36,6 +36,15 @@ int fdspace_make_room(int fd);
 void fdspace_lift(struct rlimit *old);
 void fdspace_restore(const struct rlimit *old);
 
+/*
+ * For exec, with nobody else running: copies among our numbers, close-on-exec,
+ * that nothing here remembers. fdspace_pair() returns a copy's number n where n
+ * + 1 is free; fdspace_put() moves a descriptor to such a number. -errno.
+ */
+int fdspace_copy(int fd);
+int fdspace_pair(int fd);
+int fdspace_put(int fd, int number);
+
 /* The range that hidden numbers are in: first, and one past the last. */
 void fdspace_range(unsigned *first, unsigned *end);
 

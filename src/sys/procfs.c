@@ -36,9 +36,16 @@ static const char *const denied[] = {"mem",        "pagemap", "map_files",
 static int proc_dir = -1;
 static struct stat elfuse_file;
 
-void procfs_init(void)
+int procfs_directory(void)
 {
-    proc_dir = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return proc_dir;
+}
+
+void procfs_init(int directory)
+{
+    proc_dir = directory;
+    if (proc_dir < 0)
+        proc_dir = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (proc_dir < 0)
         return;
     if (fstatat(proc_dir, "self/exe", &elfuse_file, 0) ||
@@ -72,8 +79,7 @@ static bool on_procfs(int fd)
     return fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 }
 
-/* The kernel's name of an open file. */
-static bool fd_name(int fd, char name[PATH_MAX])
+bool procfs_fd_name(int fd, char name[PATH_MAX])
 {
     char link[64];
     ssize_t n;
@@ -217,7 +223,7 @@ static int64_t opened_on_procfs(thread_t *t, int fd, int flags)
     char name[PATH_MAX];
     const char *tail;
 
-    if (is_mounted_file(fd) || !fd_name(fd, name))
+    if (is_mounted_file(fd) || !procfs_fd_name(fd, name))
         return -EACCES; /* it could be anything */
     switch (classify(t, name, &tail)) {
     case OWN_DENIED:
@@ -260,7 +266,7 @@ bool procfs_link_is_exe(thread_t *t, int dirfd, const char *path)
 
     if (fd < 0)
         return false;
-    if (on_procfs(fd) && fd_name(fd, name)) {
+    if (on_procfs(fd) && procfs_fd_name(fd, name)) {
         tail = process_tail(t, name, &own);
         is = tail && own && strcmp(tail, "exe") == 0;
     }
@@ -282,7 +288,7 @@ bool procfs_path_is_hidden(thread_t *t, int dirfd, const char *path)
     fd = openat(dirfd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return false;
-    if (on_procfs(fd) && fd_name(fd, name))
+    if (on_procfs(fd) && procfs_fd_name(fd, name))
         tail = process_tail(t, name, &own);
     close(fd);
     return tail && own &&
@@ -328,7 +334,7 @@ static enum number_dir number_dir(const thread_t *t, int fd)
     bool own = false;
     size_t len;
 
-    if (!on_procfs(fd) || !fd_name(fd, name))
+    if (!on_procfs(fd) || !procfs_fd_name(fd, name))
         return DIR_OTHER;
     len = strlen(name);
     name[len] = '/'; /* so that it is below the process for process_tail */

@@ -7,6 +7,7 @@
 #ifndef ELFUSE_SYS_PROCFS_VIEW_H
 #define ELFUSE_SYS_PROCFS_VIEW_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,8 +15,13 @@
 
 #include "proc/proc.h"
 
-/* Once, before the guest runs. */
-void procfs_init(void);
+/* Once, before the guest runs. `directory` is what procfs_directory() said
+ * before an exec, or -1. */
+void procfs_init(int directory);
+/* elfuse's own descriptor of /proc, or -1. */
+int procfs_directory(void);
+/* The kernel's name of an open file; false: not to be known. */
+bool procfs_fd_name(int fd, char name[PATH_MAX]);
 
 /*
  * `fd` has just been opened by the guest with these flags. Returns it, perhaps

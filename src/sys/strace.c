@@ -488,6 +488,14 @@ void strace_exit(thread_t *t, unsigned nr, const sys_entry_t *entry,
     line_write(&l);
 }
 
+void strace_executed(thread_t *t)
+{
+    unsigned nr = (uint32_t) t->frame->x[8];
+
+    if (t->proc->strace)
+        strace_exit(t, nr, &sys_table[nr], t->frame->x, 0);
+}
+
 void strace_line(const char *format, ...)
 {
     line_t l = {.len = 0};

@@ -17,5 +17,7 @@ void strace_exit(thread_t *t, unsigned nr, const sys_entry_t *entry,
 void strace_signal_name(int sig, char *buf, size_t size);
 /* A line of the trace that is no call. */
 void strace_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Before exec replaces everything: the call's line, which says 0. */
+void strace_executed(thread_t *t);
 
 #endif

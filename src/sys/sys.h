@@ -29,6 +29,10 @@ void sys_print_histogram(FILE *out);
  * call: remembers what to tell when descriptors move.
  */
 void fdspace_init(proc_t *proc);
+/* Instead, after an exec: hidden numbers begin at `low` as before. `fd`, -1
+ * apart, is one of them, and closed on the next exec. */
+void fdspace_resume(proc_t *proc, int low);
+void fdspace_keep(int fd);
 /* Move fd out of the guest's reach; returns its new number or -errno. */
 int fdspace_hide(int fd);
 /* True for a descriptor number that is elfuse's own: EBADF to every call. */

@@ -55,11 +55,6 @@ int64_t sys_get_robust_list(thread_t *t, const uint64_t *a)
     return 0;
 }
 
-int64_t sys_execve(thread_t *t, const uint64_t *a)
-{
-    return sys_enosys(t, a);
-}
-
 /* With one guest thread nothing of these is shared, so that there is nothing to
  * do; a table of descriptors would really be copied, for elfuse's threads. */
 int64_t sys_unshare(thread_t *t, const uint64_t *a)

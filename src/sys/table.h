@@ -216,7 +216,9 @@ extern const sys_entry_t sys_table[SYS_MAX];
     X(futex)                                      \
     X(clone)                                      \
     X(clone3)                                     \
+    /* sys_exec.c */                              \
     X(execve)                                     \
+    X(execveat)                                   \
     X(personality)                                \
     X(unshare)                                    \
     X(membarrier)                                 \

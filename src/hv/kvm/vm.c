@@ -228,7 +228,7 @@ int hv_vm_create(const hv_options_t *opt, hv_vm_t **result, hv_caps_t *caps)
     for (unsigned i = 0; i < VCPU_MAX; i++)
         vm->vcpu_fd[i] = -1;
     pthread_mutex_init(&vm->lock, NULL);
-    vm->kvm = open_kvm();
+    vm->kvm = opt->kvm_fd > 0 ? opt->kvm_fd : open_kvm();
     error = vm->kvm < 0 ? vm->kvm : create_vm(vm, opt);
     if (error) {
         hv_vm_destroy(vm);
@@ -368,6 +368,11 @@ int hv_unmap(hv_vm_t *vm, uint64_t ipa, size_t size)
         kvm__fail(error, "removing the memory slot at IPA 0x%llx: %s",
                   (unsigned long long) ipa, strerror(-error));
     return error;
+}
+
+int hv_kvm_fd(const hv_vm_t *vm)
+{
+    return vm->kvm;
 }
 
 void hv_each_fd(hv_vm_t *vm, int (*move)(int fd, void *arg), void *arg)
