@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line: what to run, what can be said against it, and off. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -250,13 +251,26 @@ static void keep_exe(proc_t *proc, int fd)
             strerror(-proc->exe_fd));
 }
 
-/* As exec does: the name of the file, cut to 15 characters. */
-static void set_comm(proc_t *proc)
+/*
+ * As exec does: the name of the file, cut to 15 characters. For a file that was
+ * executed by descriptor that is the descriptor's number, on newer kernels the
+ * file's own name; what the kernel has made of our own exec tells.
+ */
+static void set_comm(proc_t *proc, bool by_descriptor)
 {
-    const char *slash = strrchr(proc->execfn, '/');
+    const char *name = proc->execfn, *slash;
+    size_t len;
 
+    prctl(PR_GET_NAME, proc->comm);
+    if (by_descriptor && !isdigit((unsigned char) proc->comm[0]))
+        name = proc->exe;
+    slash = strrchr(name, '/');
     snprintf(proc->comm, sizeof(proc->comm), "%s",
-             slash != NULL ? slash + 1 : proc->execfn);
+             slash != NULL ? slash + 1 : name);
+    len = strcspn(proc->comm, " ");
+    if (name == proc->exe &&
+        strncmp(proc->comm + len, " (deleted)", strlen(proc->comm + len)) == 0)
+        proc->comm[len] = '\0';
     prctl(PR_SET_NAME, proc->comm);
 }
 
@@ -357,7 +371,7 @@ int main(int argc, char **argv)
         die(STATUS_CANNOT_RUN, "cannot run %s: %s", proc.execfn, proc_error());
     if (program.interp_fd >= 0)
         close(program.interp_fd);
-    set_comm(&proc);
+    set_comm(&proc, resumed && handover.by_descriptor);
     thread_set_start(thread, start.entry, start.sp);
     signal_thread_init(thread, NULL, false);
     signal_actions_start(&proc);

@@ -96,6 +96,7 @@ static void describe(thread_t *t, const exec_t *exec, uint64_t mask,
     h->fds_low = fdspace_low;
     h->mask = mask;
     mm_get_limits(proc->mm, h->limit);
+    h->by_descriptor = *exec->path == '\0' && !exec->execfn;
     snprintf(h->execfn, sizeof h->execfn, "%s", exec->program.execfn);
 }
 

@@ -24,6 +24,7 @@ typedef struct handover {
     uint32_t size; /* of this */
     hv_options_t hv;
     bool strace, show_stats, verbose;
+    bool by_descriptor; /* execfn says no more than its number */
     /* Descriptors, all hidden; interp_fd and proc_dir may be -1. */
     int self_fd; /* elfuse's own file, and N */
     int proc_dir, program_fd, interp_fd;
