@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +24,7 @@
 #include "proc/sysroot.h"
 #include "sys/fdspace.h"
 #include "sys/procfs_view.h"
+#include "sys/strace.h"
 #include "sys/sys.h"
 
 /* As env(1): elfuse itself failed; found but cannot be run; not found. */
@@ -327,11 +327,14 @@ static void go_on(proc_t *proc, program_t *program, const handover_t *handover,
     fdspace_keep(h->proc_dir);
     fdspace_keep(h->program_fd);
     fdspace_keep(h->interp_fd);
+    fdspace_keep(h->trace_fd);
     procfs_init(h->proc_dir);
+    strace_set_output(h->trace_fd);
     proc->argv = argv;
     proc->execfn = (char *) h->execfn;
     proc->hv_options = h->hv;
     proc->strace = h->strace;
+    proc->strace_pids = h->strace_pids;
     proc->show_stats = h->show_stats;
     proc->verbose = h->verbose;
     proc->self_fd = h->self_fd;
@@ -343,8 +346,6 @@ static void go_on(proc_t *proc, program_t *program, const handover_t *handover,
         die(STATUS_ELFUSE, "%s", strerror(ENOMEM));
     program->fd = h->program_fd;
     program->interp_fd = h->interp_fd;
-    /* Nothing has a handler: what is pending has its default effect now. */
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &h->mask, NULL, sizeof(h->mask));
 }
 
 int main(int argc, char **argv)
@@ -374,6 +375,8 @@ int main(int argc, char **argv)
     set_comm(&proc, resumed && handover.by_descriptor);
     thread_set_start(thread, start.entry, start.sp);
     signal_thread_init(thread, NULL, false);
+    if (resumed)
+        thread->signal.mask = handover.mask;
     signal_actions_start(&proc);
     signal_thread_start(thread);
     thread_run(thread);

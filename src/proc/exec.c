@@ -24,7 +24,6 @@
  * which 6 MiB do anyway. Without any limit the kernel would lay memory out
  * bottom up. */
 #define OWN_STACK (64UL << 20)
-#define NR_KEPT   6
 
 exec_t *exec_new(size_t size)
 {
@@ -80,8 +79,7 @@ static int64_t check_size(thread_t *t, const exec_t *exec)
     return stack_measure(&in, &strings);
 }
 
-static void describe(thread_t *t, const exec_t *exec, uint64_t mask,
-                     handover_t *h)
+static void describe(thread_t *t, const exec_t *exec, handover_t *h)
 {
     const proc_t *proc = t->proc;
 
@@ -89,12 +87,14 @@ static void describe(thread_t *t, const exec_t *exec, uint64_t mask,
     h->hv = proc->hv_options;
     h->hv.kvm_fd = hv_kvm_fd(proc->vm);
     h->strace = proc->strace;
+    h->strace_pids = proc->strace_pids;
     h->show_stats = proc->show_stats;
     h->verbose = proc->verbose;
     h->proc_dir = procfs_directory();
+    h->trace_fd = strace_output();
     h->program_fd = h->interp_fd = -1;
     h->fds_low = fdspace_low;
-    h->mask = mask;
+    h->mask = t->signal.mask;
     mm_get_limits(proc->mm, h->limit);
     h->by_descriptor = *exec->path == '\0' && !exec->execfn;
     snprintf(h->execfn, sizeof h->execfn, "%s", exec->program.execfn);
@@ -138,10 +138,10 @@ static int open_new(thread_t *t, const exec_t *exec, handover_t *h)
 
 static void keep_over_exec(const handover_t *h, bool keep)
 {
-    const int fd[NR_KEPT] = {h->self_fd,  h->self_fd + 1, h->hv.kvm_fd,
-                             h->proc_dir, h->program_fd,  h->interp_fd};
+    const int fd[] = {h->self_fd,    h->self_fd + 1, h->hv.kvm_fd, h->proc_dir,
+                      h->program_fd, h->interp_fd,   h->trace_fd};
 
-    for (int i = 0; i < NR_KEPT; i++)
+    for (size_t i = 0; i < sizeof fd / sizeof *fd; i++)
         if (fd[i] >= 0)
             (void) fcntl(fd[i], F_SETFD, keep ? 0 : FD_CLOEXEC);
 }
@@ -165,7 +165,7 @@ static int64_t execute(const exec_t *exec, const handover_t *h)
     return error;
 }
 
-static int64_t prepare_and_execute(thread_t *t, exec_t *exec, uint64_t mask)
+static int64_t prepare_and_execute(thread_t *t, exec_t *exec)
 {
     program_request_t request = {
         .dirfd = exec->dirfd,
@@ -182,10 +182,11 @@ static int64_t prepare_and_execute(thread_t *t, exec_t *exec, uint64_t mask)
         error = check_size(t, exec);
     if (error)
         return error;
-    describe(t, exec, mask, &handover);
+    describe(t, exec, &handover);
     error = open_new(t, exec, &handover);
     if (!error) {
         strace_executed(t);
+        signal_before_exec(t);
         error = execute(exec, &handover);
     }
     close_new(&handover);
@@ -194,20 +195,14 @@ static int64_t prepare_and_execute(thread_t *t, exec_t *exec, uint64_t mask)
 
 int64_t proc_exec(thread_t *t, exec_t *exec)
 {
-    const uint64_t all = ~0UL;
-    uint64_t mask;
-    int64_t error;
+    int64_t error = signal_block(t);
 
-    host_call(SYS_rt_sigprocmask, SIG_SETMASK, P(&all), P(&mask), sizeof mask,
-              0, 0);
-    if (atomic_load_explicit(&t->signal.pending, memory_order_relaxed)) {
-        error = CALL_RESTART;
-    } else {
-        /* Nobody else executes, or sees the descriptors, meanwhile. */
-        world_stop(t);
-        error = prepare_and_execute(t, exec, mask);
-        world_resume(t);
-    }
-    host_call(SYS_rt_sigprocmask, SIG_SETMASK, P(&mask), 0, sizeof mask, 0, 0);
+    if (error)
+        return error;
+    /* Nobody else executes, or sees the descriptors, meanwhile. */
+    world_stop(t);
+    error = prepare_and_execute(t, exec);
+    world_resume(t);
+    signal_unblock(t);
     return error;
 }

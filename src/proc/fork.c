@@ -170,6 +170,7 @@ int64_t proc_fork(thread_t *t, const clone_args_t *args)
     /* From here on there are only the world's members. */
     thread_reap(t);
     vvar_fork_begin();
+    t->proc->strace_pids = true;
     pid = host_clone(args, &pidfd);
     if (pid == 0) {
         child_begins(t, args);

@@ -23,13 +23,13 @@ typedef struct handover {
     uint64_t magic;
     uint32_t size; /* of this */
     hv_options_t hv;
-    bool strace, show_stats, verbose;
+    bool strace, strace_pids, show_stats, verbose;
     bool by_descriptor; /* execfn says no more than its number */
-    /* Descriptors, all hidden; interp_fd and proc_dir may be -1. */
+    /* Descriptors, all hidden; -1: there is none. */
     int self_fd; /* elfuse's own file, and N */
-    int proc_dir, program_fd, interp_fd;
+    int proc_dir, program_fd, interp_fd, trace_fd;
     int fds_low;   /* where the hidden ones begin */
-    uint64_t mask; /* of signals, the guest's: all are blocked in the host */
+    uint64_t mask; /* of signals, the guest's: in the host all are blocked */
     struct rlimit limit[MM_LIMITS];
     char execfn[HANDOVER_NAME_MAX];
 } handover_t;

@@ -41,6 +41,7 @@ typedef struct proc {
     char **envp;
     char comm[16];
     bool strace;
+    bool strace_pids; /* it has forked, or was forked */
     bool show_stats;
     bool verbose;
     /* The auxiliary vector as the guest got it, for /proc/self/auxv. */

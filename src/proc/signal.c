@@ -190,10 +190,10 @@ bool signal_take_kept(thread_t *t, uint64_t set, siginfo_t *info)
 
 void signal_before_exec(thread_t *t)
 {
+    const uint64_t all = ~0UL;
     siginfo_t info;
 
-    host_call(SYS_rt_sigprocmask, SIG_SETMASK, P(&t->signal.mask), 0,
-              SIGSET_SIZE, 0, 0);
+    host_call(SYS_rt_sigprocmask, SIG_SETMASK, P(&all), 0, SIGSET_SIZE, 0, 0);
     if (signal_take_kept(t, ~0UL, &info))
         host_call(SYS_rt_tgsigqueueinfo, (uint64_t) t->proc->pid,
                   (uint64_t) t->tid, (uint64_t) hv_kick_signal(), P(&info), 0,

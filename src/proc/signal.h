@@ -147,8 +147,9 @@ uint64_t signal_kept(const struct thread *t);
 /* Take it, as sigtimedwait does. False: nothing of `set` is kept. */
 bool signal_take_kept(struct thread *t, uint64_t set, siginfo_t *info);
 
-/* Before exec: the host's mask and queue hold all that the next image is to
- * have. After one that failed, signal_unblock(). */
+/* Before exec: the host's queue holds all that the next image is to have, and
+ * everything is blocked, so that it keeps it: the mask is handed over. After an
+ * exec that failed, signal_unblock(). */
 void signal_before_exec(struct thread *t);
 
 /* --- Delivery: proc/signal_deliver.c */

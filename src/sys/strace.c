@@ -52,6 +52,29 @@ static void line_add(line_t *l, const char *format, ...)
         l->len = sizeof l->text - 1;
 }
 
+/* With more than one process or thread, whose line it is, as `strace -f` has
+ * it. */
+static void line_start(line_t *l, const thread_t *t)
+{
+    l->len = 0;
+    if (t &&
+        (t->proc->strace_pids ||
+         atomic_load_explicit(&t->proc->nr_threads, memory_order_relaxed) > 1))
+        line_add(l, "[pid %5d] ", t->tid);
+}
+
+int strace_output(void)
+{
+    return output;
+}
+
+void strace_set_output(int fd)
+{
+    output = fd;
+    if (fd >= 0)
+        fdspace_hide_owned(&output);
+}
+
 static void line_write(line_t *l)
 {
     ssize_t n;
@@ -428,7 +451,7 @@ static void line_begin(line_t *l, thread_t *t, unsigned nr,
                        const sys_entry_t *entry, const uint64_t *a, int64_t ret)
 {
     l->t = t;
-    l->len = 0;
+    line_start(l, t);
     if (!entry->name) {
         line_add(l, "syscall_%#x(", nr);
         for (unsigned i = 0; i < SYS_ARGS; i++)
@@ -498,11 +521,12 @@ void strace_executed(thread_t *t)
 
 void strace_line(const char *format, ...)
 {
-    line_t l = {.len = 0};
+    line_t l;
     va_list args;
 
+    line_start(&l, thread_self);
     va_start(args, format);
-    vsnprintf(l.text, sizeof l.text, format, args);
+    vsnprintf(l.text + l.len, sizeof l.text - l.len, format, args);
     va_end(args);
     l.len = strlen(l.text);
     line_write(&l);

@@ -17,6 +17,9 @@ void strace_exit(thread_t *t, unsigned nr, const sys_entry_t *entry,
 void strace_signal_name(int sig, char *buf, size_t size);
 /* A line of the trace that is no call. */
 void strace_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Where lines go, over an exec; -1: standard error, as it is at the first. */
+int strace_output(void);
+void strace_set_output(int fd);
 /* Before exec replaces everything: the call's line, which says 0. */
 void strace_executed(thread_t *t);
 

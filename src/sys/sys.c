@@ -73,6 +73,7 @@ static __attribute__((noinline)) void call_watched(thread_t *t, unsigned nr,
                                                    const sys_entry_t *entry)
 {
     uint64_t a[SYS_ARGS];
+    pid_t tid = t->tid;
     int64_t ret;
 
     for (int i = 0; i < SYS_ARGS; i++)
@@ -82,7 +83,8 @@ static __attribute__((noinline)) void call_watched(thread_t *t, unsigned nr,
     if (t->proc->strace)
         strace_enter(t, nr, entry, a);
     ret = call_serve(t, nr, entry, a);
-    if (t->proc->strace)
+    /* A fork child has not made the call. */
+    if (t->proc->strace && t->tid == tid)
         strace_exit(t, nr, entry, a, ret);
     if (t->proc->show_stats)
         histogram_exit(nr, ret);
