@@ -174,3 +174,33 @@ ssize_t copy_string_from_guest(struct mm *mm, struct mm_cpu *cpu, char *to,
     }
     return -ENAMETOOLONG;
 }
+
+static int cmpxchg_object(void *object, uint32_t *found, uint32_t next)
+{
+    uint32_t want = *found;
+
+    if (copy_object(object, found, sizeof(*found), SPAN_READ))
+        return -EFAULT;
+    return *found == want ? copy_object(object, &next, sizeof(next), SPAN_WRITE)
+                          : 0;
+}
+
+int cmpxchg_guest(struct mm *mm, struct mm_cpu *cpu, uint64_t addr,
+                  uint32_t *found, uint32_t next)
+{
+    struct iovec iov;
+    span_set_t set;
+    int error =
+        span_get(mm, cpu, addr, sizeof(*found), SPAN_WRITE, &iov, 1, &set);
+
+    if (error)
+        return error;
+    if (hostspace_is_object(mm, iov.iov_base))
+        error = cmpxchg_object(iov.iov_base, found, next);
+    else
+        /* seq_cst: as the guest's own, on words that are locks. */
+        __atomic_compare_exchange_n((uint32_t *) iov.iov_base, found, next,
+                                    false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    span_put(cpu, &set);
+    return error;
+}

@@ -199,3 +199,26 @@ int span_get(struct mm *mm, struct mm_cpu *cpu, uint64_t addr, size_t len,
     }
     return 0;
 }
+
+uint64_t span_key(struct mm *mm, struct mm_cpu *cpu, uint64_t addr)
+{
+    const _Atomic pte_t *entry;
+    uint8_t *host = NULL;
+    span_set_t set = {.slot = -1};
+
+    addr = span_untag(addr);
+    if (addr < mm->task_size) {
+        set.slot = slot_register(cpu, addr, addr + 1);
+        entry = pt_walk(mm, addr);
+        host = entry ? page_host(mm, entry, addr, SPAN_READ) : NULL;
+        span_put(cpu, &set);
+    }
+    if (!host)
+        host = hostspace_ptr(mm, addr & GUEST_PAGE_MASK);
+    return (uintptr_t) host + (addr & ~GUEST_PAGE_MASK);
+}
+
+bool span_is_object(struct mm *mm, const void *host)
+{
+    return hostspace_is_object(mm, host);
+}

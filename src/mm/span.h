@@ -85,6 +85,22 @@ int copy_to_guest(struct mm *mm, struct mm_cpu *cpu, uint64_t to,
                   const void *from, size_t len);
 int clear_guest(struct mm *mm, struct mm_cpu *cpu, uint64_t to, size_t len);
 /*
+ * An aligned 32-bit word, if it is *found, becomes `next`; *found is what it
+ * was. Atomic on private anonymous memory. On that of an object, whose pages
+ * may be gone, it is a load and a store: good for who owns the word. 0 or
+ * -EFAULT.
+ */
+int cmpxchg_guest(struct mm *mm, struct mm_cpu *cpu, uint64_t addr,
+                  uint32_t *found, uint32_t next);
+/*
+ * The host's address of a byte of guest memory that nobody looks at: an
+ * address to know a futex by. Nothing is touched or materialised, and whether
+ * something is mapped there does not matter.
+ */
+uint64_t span_key(struct mm *mm, struct mm_cpu *cpu, uint64_t addr);
+/* Does this host address, out of a span, belong to a file or shared memory? */
+bool span_is_object(struct mm *mm, const void *host);
+/*
  * A NUL-terminated string of at most max bytes, its NUL included. Returns its
  * length without NUL, -EFAULT, or -ENAMETOOLONG when no NUL came in max bytes.
  */

@@ -21,8 +21,16 @@ static void print_stats(const proc_t *proc)
     }
 }
 
+/* NULL: the last thread has done so for itself. */
+static void release_threads(void)
+{
+    if (thread_self)
+        threads_release(thread_self);
+}
+
 _Noreturn void proc_exit(proc_t *proc, int status)
 {
+    release_threads();
     strace_exited(proc, status);
     print_stats(proc);
     _exit(status);
@@ -45,6 +53,7 @@ _Noreturn void proc_die(proc_t *proc, int signal)
     const signal_action_t standard = {0};
     const uint64_t set = SIGNAL_BIT(signal);
 
+    release_threads();
     strace_killed(proc, signal);
     print_stats(proc);
     forbid_core();

@@ -99,6 +99,7 @@ static void drop_siblings(thread_t *t)
     world_t *world = t->proc->world;
     thread_t *other;
 
+    spares_after_fork(t->proc->spares);
     while ((other = TAILQ_FIRST(&world->threads))) {
         TAILQ_REMOVE(&world->threads, other, world.entry);
         if (other != t)

@@ -117,6 +117,11 @@ void thread_run(thread_t *thread);
  */
 void thread_end(thread_t *thread);
 
+/* The same file: the process of `t`, which calls it, ends here and now. What
+ * its threads hold in shared memory is given up; the others do not run any
+ * more. */
+void threads_release(thread_t *t);
+
 /* proc/thread.c: is this a thread of the guest's? Others of elfuse are not to
  * be seen. Takes the world's lock; from a guest's thread. */
 bool thread_is_guest(pid_t tid);

@@ -3,8 +3,12 @@
 #include <linux/futex.h>
 #include <signal.h>
 
+#include "proc/robust.h"
 #include "proc/thread.h"
 #include "sys/call.h"
+
+/* How long the process's end waits for threads that serve a call. */
+#define STOP_MS 1000
 
 /* The word that a joiner waits for. */
 typedef struct tid_word {
@@ -61,6 +65,33 @@ static _Noreturn void stay(void)
         host_call(SYS_ppoll, 0, 0, 0, 0, 0, 0);
 }
 
+/* For others: what Linux does when it kills a thread with its process. */
+static void release_other(thread_t *t, thread_t *other)
+{
+    const int32_t zero = 0;
+
+    robust_release(t, other);
+    if (other->clear_tid)
+        (void) put_struct(t, other->clear_tid, &zero);
+}
+
+void threads_release(thread_t *t)
+{
+    proc_t *proc = t->proc;
+    thread_t *other;
+
+    robust_release(t, t);
+    if (atomic_load_explicit(&proc->nr_threads, memory_order_relaxed) < 2)
+        return;
+    /* They are about to die where they are, safe point or not. */
+    (void) world_stop_within(t, STOP_MS);
+    WORLD_FOREACH(other, proc->world)
+    {
+        if (other != t && other->proc == proc)
+            release_other(t, other);
+    }
+}
+
 void thread_end(thread_t *t)
 {
     const uint64_t all = ~0UL;
@@ -71,6 +102,7 @@ void thread_end(thread_t *t)
     host_call(SYS_rt_sigprocmask, SIG_SETMASK, P(&all), 0, sizeof all, 0, 0);
     spares_drop(t);
     thread_reap(t);
+    robust_release(t, t);
     vcpus_begin_ending(proc);
     clear_tid(t, &word);
     release_vcpu(t);
@@ -80,6 +112,7 @@ void thread_end(thread_t *t)
         world_leave(t);
     else
         world_end(t);
+    thread_self = NULL;
     /* Acquire and release: the last one sees the leader's status. */
     if (atomic_fetch_sub_explicit(&proc->nr_threads, 1, memory_order_acq_rel) ==
         1)

@@ -7,6 +7,7 @@
 
 #include "proc/run.h"
 #include "proc/word.h"
+#include "sys/fdspace.h"
 #include "sys/sys.h"
 
 /* As many are made at a time as there are, within these bounds: they cost the
@@ -39,6 +40,7 @@ static void make_more(struct proc *proc, thread_t *self)
 {
     vcpus_t *vcpus = proc->vcpus;
     unsigned batch, made;
+    struct rlimit limit;
 
     world_stop(self);
     /* Somebody else may have been here since. */
@@ -46,7 +48,10 @@ static void make_more(struct proc *proc, thread_t *self)
         batch = vcpus->made < BATCH_LEAST  ? BATCH_LEAST
                 : vcpus->made > BATCH_MOST ? BATCH_MOST
                                            : vcpus->made;
+        /* Even with all its descriptors in use the guest can have threads. */
+        fdspace_lift(&limit);
         made = hv_vcpus_make(proc->vm, vcpus->made + batch, hide_fd, NULL);
+        fdspace_restore(&limit);
         if (made != vcpus->made && !proc->caps.counter_exact)
             thread_align_counter(self);
         vcpus->made = made;

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "proc/proc.h"
@@ -215,7 +216,8 @@ bool world_find(thread_t *self, pid_t tid, uint64_t *robust)
     return found;
 }
 
-static void wait_until_safe(thread_t *t)
+/* False: not until then. */
+static bool wait_until_safe(thread_t *t, const struct timespec *until)
 {
     uint32_t state;
 
@@ -223,13 +225,16 @@ static void wait_until_safe(thread_t *t)
                                          memory_order_seq_cst)) != WORLD_SAFE) {
         if (state == WORLD_GUEST)
             kick(t);
-        word_wait(&t->world.state, state);
+        if (word_wait_until(&t->world.state, state, until) == ETIMEDOUT)
+            return false;
     }
+    return true;
 }
 
-void world_stop(thread_t *self)
+static bool stop(thread_t *self, const struct timespec *until)
 {
     world_t *world = self->proc->world;
+    bool all = true;
     thread_t *t;
 
     world_lock(self);
@@ -237,8 +242,28 @@ void world_stop(thread_t *self)
     atomic_store_explicit(&world->stop, 1, memory_order_seq_cst);
     TAILQ_FOREACH (t, &world->threads, world.entry) {
         if (t != self)
-            wait_until_safe(t);
+            all = wait_until_safe(t, until) && all;
     }
+    return all;
+}
+
+void world_stop(thread_t *self)
+{
+    (void) stop(self, NULL);
+}
+
+bool world_stop_within(thread_t *self, unsigned ms)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += ms / 1000;
+    until.tv_nsec += (long) (ms % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    return stop(self, &until);
 }
 
 void world_resume(thread_t *self)

@@ -84,6 +84,9 @@ void world_leave_safe(struct thread *thread);
  * safe point while they wait. The caller holds no lock.
  */
 void world_stop(struct thread *self);
+/* For the end of the process: some may not be at a safe point after so many
+ * milliseconds; false then. They do not run on after their call either way. */
+bool world_stop_within(struct thread *self, unsigned ms);
 void world_resume(struct thread *self);
 
 /* In a fork child, whose parent had stopped the world: only `self` is left. */

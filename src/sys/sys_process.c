@@ -4,10 +4,8 @@
 #include <sched.h>
 #include <sys/personality.h>
 
+#include "proc/robust.h"
 #include "sys/call.h"
-
-/* Linux's size of struct robust_list_head. */
-#define ROBUST_SIZE 24U
 
 /* The run loop ends the thread, when nothing of this call is left. */
 int64_t sys_exit(thread_t *t, const uint64_t *a)

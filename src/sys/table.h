@@ -214,6 +214,7 @@ extern const sys_entry_t sys_table[SYS_MAX];
     X(set_robust_list)                            \
     X(get_robust_list)                            \
     X(futex)                                      \
+    X(futex_waitv)                                \
     X(clone)                                      \
     X(clone3)                                     \
     /* sys_exec.c */                              \
