@@ -123,7 +123,7 @@ static void child_begins(thread_t *t, const clone_args_t *args)
 
     proc->pid = (pid_t) host_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
     t->tid = (pid_t) host_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
-    atomic_store_explicit(&proc->nr_threads, 1, memory_order_relaxed);
+    threads_count_one(proc);
     drop_siblings(t);
     world_after_fork(t);
     signal_after_fork(t, args->flags & CLONE_CLEAR_SIGHAND);

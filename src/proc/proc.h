@@ -29,7 +29,8 @@ typedef struct proc {
     vcpus_t *vcpus; /* of vm */
     spares_t *spares;
     _Atomic uint32_t nr_threads; /* that have not ended */
-    _Atomic int leader_status;   /* what the main thread has ended with */
+    _Atomic uint32_t nr_running; /* that have not called exit */
+    _Atomic int status;          /* of the last to call exit */
     pid_t pid;
     signal_actions_t *signals;
     uint64_t sigreturn; /* where handlers return to: in the vDSO */
@@ -70,6 +71,7 @@ typedef struct thread {
     signal_thread_t signal;
     host_thread_t host; /* what runs it; the main thread's is all zero */
     bool ended;         /* by exit: thread_run() comes back */
+    int status;         /* of exit */
     uint64_t clear_tid; /* guest address, or 0: cleared at the end */
     uint64_t robust;    /* guest address of the head of its list, or 0 */
 } thread_t;
@@ -109,6 +111,13 @@ const char *proc_error(void);
 
 /* proc/run.c: run the calling thread's vCPU until the thread has ended. */
 void thread_run(thread_t *thread);
+
+/* The process has one thread from here on. */
+static inline void threads_count_one(proc_t *proc)
+{
+    atomic_store_explicit(&proc->nr_threads, 1, memory_order_relaxed);
+    atomic_store_explicit(&proc->nr_running, 1, memory_order_relaxed);
+}
 
 /*
  * proc/thread_exit.c: the calling thread, which has ended, gives up what it

@@ -89,7 +89,7 @@ int thread_create(proc_t *proc, thread_t **result)
     }
     mm_cpu_init(proc->mm, &thread->cpu, thread->frame);
     thread_self = thread;
-    atomic_store_explicit(&proc->nr_threads, 1, memory_order_relaxed);
+    threads_count_one(proc);
     world_join(thread);
     *result = thread;
     return 0;

@@ -149,8 +149,9 @@ int64_t thread_clone(thread_t *t, const clone_args_t *args)
     signal_thread_init(new, t, false);
     mm_cpu_init(t->proc->mm, &new->cpu, new->frame);
     atomic_store_explicit(&new->world.state, WORLD_SAFE, memory_order_relaxed);
-    /* Relaxed: it can be zero only after we ourselves have ended. */
+    /* Relaxed: they can be zero only after we ourselves have ended. */
     atomic_fetch_add_explicit(&t->proc->nr_threads, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&t->proc->nr_running, 1, memory_order_relaxed);
     world_add(t, new);
     error = new->tid;
     host_go(new);

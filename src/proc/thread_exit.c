@@ -92,6 +92,21 @@ void threads_release(thread_t *t)
     }
 }
 
+/*
+ * The last thread to call exit has the process's status. (Linux from 5.17 on;
+ * earlier ones take the first thread's.) That is settled before anybody can
+ * know that a thread has ended.
+ */
+static void note_status(const thread_t *t)
+{
+    proc_t *proc = t->proc;
+
+    /* Relaxed, and the status too: nr_threads publishes it. */
+    if (atomic_fetch_sub_explicit(&proc->nr_running, 1, memory_order_relaxed) ==
+        1)
+        atomic_store_explicit(&proc->status, t->status, memory_order_relaxed);
+}
+
 void thread_end(thread_t *t)
 {
     const uint64_t all = ~0UL;
@@ -100,6 +115,7 @@ void thread_end(thread_t *t)
     tid_word_t word;
 
     host_call(SYS_rt_sigprocmask, SIG_SETMASK, P(&all), 0, sizeof all, 0, 0);
+    note_status(t);
     spares_drop(t);
     thread_reap(t);
     robust_release(t, t);
@@ -113,11 +129,11 @@ void thread_end(thread_t *t)
     else
         world_end(t);
     thread_self = NULL;
-    /* Acquire and release: the last one sees the leader's status. */
+    /* Acquire and release: the last one ends when the others have ended. */
     if (atomic_fetch_sub_explicit(&proc->nr_threads, 1, memory_order_acq_rel) ==
         1)
-        proc_exit(proc, atomic_load_explicit(&proc->leader_status,
-                                             memory_order_relaxed));
+        proc_exit(proc,
+                  atomic_load_explicit(&proc->status, memory_order_relaxed));
     if (leader)
         stay();
 }

@@ -13,10 +13,7 @@ int64_t sys_exit(thread_t *t, const uint64_t *a)
     /* What has been noted may be the process's: it comes first. */
     if (signal_block(t))
         return CALL_RESTART;
-    if (t->tid == t->proc->pid)
-        /* Relaxed: thread_end() publishes it. */
-        atomic_store_explicit(&t->proc->leader_status, (int) (a[0] & 0xff),
-                              memory_order_relaxed);
+    t->status = (int) (a[0] & 0xff);
     t->ended = true;
     return 0;
 }
