@@ -22,6 +22,7 @@
 #include "proc/proc.h"
 #include "proc/program.h"
 #include "proc/sysroot.h"
+#include "proc/title.h"
 #include "sys/fdspace.h"
 #include "sys/procfs_view.h"
 #include "sys/strace.h"
@@ -373,6 +374,7 @@ int main(int argc, char **argv)
     if (program.interp_fd >= 0)
         close(program.interp_fd);
     set_comm(&proc, resumed && handover.by_descriptor);
+    proc_show_strings(&proc, true);
     thread_set_start(thread, start.entry, start.sp);
     signal_thread_init(thread, NULL, false);
     if (resumed)

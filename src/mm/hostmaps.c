@@ -2,9 +2,11 @@
 #include "mm/hostmaps.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int maps_add(host_maps_t *maps, const host_map_t *map, const char *path)
 {
@@ -44,9 +46,23 @@ static int maps_line(host_maps_t *maps, char *line, uint64_t from)
     return maps_add(maps, &map, path);
 }
 
+int host_proc_dir = -1;
+
+static FILE *maps_open(void)
+{
+    int fd = host_proc_dir < 0
+                 ? open("/proc/self/maps", O_RDONLY | O_CLOEXEC)
+                 : openat(host_proc_dir, "self/maps", O_RDONLY | O_CLOEXEC);
+    FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
+
+    if (!in && fd >= 0)
+        close(fd);
+    return in;
+}
+
 int host_maps_read(host_maps_t *maps, uint64_t from)
 {
-    FILE *in = fopen("/proc/self/maps", "re");
+    FILE *in = maps_open();
     char *line = NULL;
     size_t room = 0;
     int err = 0;

@@ -21,6 +21,10 @@ typedef struct host_maps {
     size_t nr, room;
 } host_maps_t;
 
+/* A descriptor of the host's /proc, whatever the guest mounts or calls its
+ * root; -1: none. Set before the guest runs (sys/procfs.c). */
+extern int host_proc_dir;
+
 /* Read those at or above `from`. -errno. Needs no lock. */
 int host_maps_read(host_maps_t *maps, uint64_t from);
 /* The one that contains addr, or NULL. */

@@ -193,6 +193,9 @@ int64_t mm_set_mm(mm_t *mm, int option, uint64_t addr);
 #define MM_MAP_FIELDS 11
 int64_t mm_check_mm_map(mm_t *mm, const uint64_t field[MM_MAP_FIELDS]);
 int64_t mm_set_mm_map(mm_t *mm, const uint64_t field[MM_MAP_FIELDS]);
+/* Host address of [start, end) when that is private anonymous memory, which it
+ * stays until it is unmapped; else 0. */
+uint64_t mm_host_of(mm_t *mm, uint64_t start, uint64_t end);
 /* PR_SET_VMA_ANON_NAME; NULL: no name. */
 int64_t mm_set_anon_name(mm_t *mm, uint64_t addr, uint64_t len,
                          const char *name);

@@ -148,6 +148,22 @@ int64_t mm_set_mm_map(mm_t *mm, const uint64_t field[MM_MAP_FIELDS])
     return err;
 }
 
+uint64_t mm_host_of(mm_t *mm, uint64_t start, uint64_t end)
+{
+    uint64_t at = start, host = (uint64_t) hostspace_ptr(mm, start);
+
+    mm_lock(mm);
+    while (at < end) {
+        const vma_t *vma = vma_at(mm, at);
+
+        if (!vma || vma->object)
+            break;
+        at = vma->end;
+    }
+    mm_unlock(mm);
+    return at >= end ? host : 0;
+}
+
 void mm_deny_write_exec(mm_t *mm)
 {
     mm_lock(mm);

@@ -12,6 +12,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "mm/hostmaps.h"
 #include "sys/call.h"
 
 #define KVM_MAJOR 10
@@ -24,6 +25,7 @@ enum own_file {
     OWN_PASS,   /* the host's file is right */
     OWN_TEXT,   /* we write it */
     OWN_DENIED, /* would show or change elfuse */
+    OWN_HIDDEN, /* of a thread that the guest does not know */
 };
 
 /* Files under /proc/<pid> through which elfuse could be reached. */
@@ -31,27 +33,24 @@ static const char *const denied[] = {"mem",        "pagemap", "map_files",
                                      "clear_refs", "syscall", "stack",
                                      "numa_maps",  "wchan",   "patch_state"};
 
-/* The host's /proc as it was at the start, whatever the guest mounts or calls
- * its root: -1 without one. */
-static int proc_dir = -1;
 static struct stat elfuse_file;
 
 int procfs_directory(void)
 {
-    return proc_dir;
+    return host_proc_dir;
 }
 
 void procfs_init(int directory)
 {
-    proc_dir = directory;
-    if (proc_dir < 0)
-        proc_dir = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (proc_dir < 0)
+    host_proc_dir = directory;
+    if (host_proc_dir < 0)
+        host_proc_dir = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (host_proc_dir < 0)
         return;
-    if (fstatat(proc_dir, "self/exe", &elfuse_file, 0) ||
-        fdspace_hide_owned(&proc_dir) < 0) {
-        close(proc_dir);
-        proc_dir = -1;
+    if (fstatat(host_proc_dir, "self/exe", &elfuse_file, 0) ||
+        fdspace_hide_owned(&host_proc_dir) < 0) {
+        close(host_proc_dir);
+        host_proc_dir = -1;
     }
 }
 
@@ -65,10 +64,10 @@ int procfs_reopen(int fd, int flags)
     char link[64];
     int again;
 
-    if (proc_dir < 0) /* there was no /proc */
+    if (host_proc_dir < 0) /* there was no /proc */
         return -ENOENT;
     snprintf(link, sizeof link, "self/fd/%d", fd);
-    again = openat(proc_dir, link, flags);
+    again = openat(host_proc_dir, link, flags);
     return again < 0 ? -errno : again;
 }
 
@@ -85,14 +84,15 @@ bool procfs_fd_name(int fd, char name[PATH_MAX])
     ssize_t n;
 
     snprintf(link, sizeof link, "self/fd/%d", fd);
-    n = proc_dir < 0 ? -1 : readlinkat(proc_dir, link, name, PATH_MAX - 1);
+    n = host_proc_dir < 0 ? -1
+                          : readlinkat(host_proc_dir, link, name, PATH_MAX - 1);
     if (n < 0)
         return false;
     name[n] = '\0';
     return true;
 }
 
-/* A thread of elfuse: the guest's, or one that the guest does not know. */
+/* A thread of this process, the guest's or not. */
 static bool is_own_task(const thread_t *t, long pid)
 {
     char name[40];
@@ -100,30 +100,53 @@ static bool is_own_task(const thread_t *t, long pid)
     if (pid == t->proc->pid || pid == t->tid)
         return true;
     snprintf(name, sizeof name, "self/task/%ld", pid);
-    return faccessat(proc_dir, name, F_OK, 0) == 0;
+    return faccessat(host_proc_dir, name, F_OK, 0) == 0;
 }
+
+/* Whose directory a file of procfs is below. */
+enum owner {
+    OWNER_OTHER,
+    OWNER_GUEST,
+    OWNER_HIDDEN /* a thread of elfuse's */
+};
 
 /*
  * The part of a procfs name behind the directory of a process: "maps" of
- * "/proc/7/maps" or "/proc/7/task/8/maps". *own says whether it is ours. NULL:
- * not below a process. What stands before the last such directory is where the
- * guest may have mounted it.
+ * "/proc/7/maps" or "/proc/7/task/8/maps", and whose it is. NULL: not below a
+ * process. What stands before the last such directory is where the guest may
+ * have mounted it.
  */
-static const char *process_tail(const thread_t *t, const char *name, bool *own)
+static const char *process_tail(const thread_t *t, const char *name,
+                                enum owner *owner)
 {
     const char *p = name, *tail = NULL;
 
+    *owner = OWNER_OTHER;
     while ((p = strchr(p, '/'))) {
         char *end;
         long pid = strtol(++p, &end, 10);
 
         if (end == p || *end != '/' || !isdigit((unsigned char) *p))
             continue;
-        *own = is_own_task(t, pid);
+        *owner = !is_own_task(t, pid)           ? OWNER_OTHER
+                 : thread_is_guest((pid_t) pid) ? OWNER_GUEST
+                                                : OWNER_HIDDEN;
         p = end;
         tail = end + 1;
     }
     return tail;
+}
+
+/* The same for an open directory, whose own number counts: "" for that of a
+ * process. name has room for a byte more than fd_name() fills. */
+static const char *directory_tail(const thread_t *t, char *name,
+                                  enum owner *owner)
+{
+    size_t len = strlen(name);
+
+    name[len] = '/';
+    name[len + 1] = '\0';
+    return process_tail(t, name, owner);
 }
 
 static bool is_denied(const char *tail)
@@ -142,10 +165,12 @@ static enum own_file classify(const thread_t *t, const char *name,
                               const char **tail)
 {
     const char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
-    bool own = false;
+    enum owner owner;
 
-    *tail = process_tail(t, name, &own);
-    if (*tail && own) {
+    *tail = process_tail(t, name, &owner);
+    if (owner == OWNER_HIDDEN)
+        return OWN_HIDDEN;
+    if (*tail && owner == OWNER_GUEST) {
         if (is_denied(*tail) || is_denied(last))
             return OWN_DENIED;
         return procfs_has_text(*tail) ? OWN_TEXT : OWN_PASS;
@@ -188,7 +213,7 @@ static int64_t replace_by_text(thread_t *t, int fd, int flags, const char *tail)
     if (mem < 0)
         return -errno;
     snprintf(link, sizeof link, "self/fd/%d", mem);
-    ro = openat(proc_dir, link, (flags & O_ACCMODE) | O_CLOEXEC);
+    ro = openat(host_proc_dir, link, (flags & O_ACCMODE) | O_CLOEXEC);
     out = fdopen(mem, "w");
     if (!out || ro < 0) {
         close(mem);
@@ -218,6 +243,17 @@ static int64_t open_exe(thread_t *t, int fd, int flags)
     return ret < 0 ? ret : fd;
 }
 
+/* The directory of a thread that the guest does not know. */
+static bool is_hidden_task(const thread_t *t, const char *name)
+{
+    char dir[PATH_MAX + 1];
+    enum owner owner;
+
+    memcpy(dir, name, strlen(name) + 1);
+    (void) directory_tail(t, dir, &owner);
+    return owner == OWNER_HIDDEN;
+}
+
 static int64_t opened_on_procfs(thread_t *t, int fd, int flags)
 {
     char name[PATH_MAX];
@@ -225,7 +261,11 @@ static int64_t opened_on_procfs(thread_t *t, int fd, int flags)
 
     if (is_mounted_file(fd) || !procfs_fd_name(fd, name))
         return -EACCES; /* it could be anything */
+    if (is_hidden_task(t, name))
+        return -ENOENT;
     switch (classify(t, name, &tail)) {
+    case OWN_HIDDEN:
+        return -ENOENT;
     case OWN_DENIED:
         return -EACCES;
     case OWN_TEXT:
@@ -261,38 +301,49 @@ bool procfs_link_is_exe(thread_t *t, int dirfd, const char *path)
 {
     char name[PATH_MAX];
     const char *tail = NULL;
-    bool own = false, is = false;
+    enum owner owner;
+    bool is = false;
     int fd = openat(dirfd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
     if (fd < 0)
         return false;
     if (on_procfs(fd) && procfs_fd_name(fd, name)) {
-        tail = process_tail(t, name, &own);
-        is = tail && own && strcmp(tail, "exe") == 0;
+        tail = process_tail(t, name, &owner);
+        is = tail && owner == OWNER_GUEST && strcmp(tail, "exe") == 0;
     }
     close(fd);
     return is;
 }
 
+/* Could the number be one that is hidden? Cheap for most. */
+static bool number_suspect(const thread_t *t, long number)
+{
+    return fd_hidden((uint64_t) number) ||
+           (is_own_task(t, number) && !thread_is_guest((pid_t) number));
+}
+
 bool procfs_path_is_hidden(thread_t *t, int dirfd, const char *path)
 {
     const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
-    char name[PATH_MAX], *end;
+    char name[PATH_MAX + 1], *end;
     const char *tail = NULL;
-    bool own = false;
+    enum owner owner = OWNER_OTHER;
     int fd;
 
     if (!isdigit((unsigned char) *last) ||
-        !fd_hidden((uint64_t) strtol(last, &end, 10)) || *end)
+        !number_suspect(t, strtol(last, &end, 10)) || *end)
         return false;
     fd = openat(dirfd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return false;
     if (on_procfs(fd) && procfs_fd_name(fd, name))
-        tail = process_tail(t, name, &own);
+        tail = directory_tail(t, name, &owner);
     close(fd);
-    return tail && own &&
-           (strncmp(tail, "fd/", 3) == 0 || strncmp(tail, "fdinfo/", 7) == 0);
+    return owner == OWNER_HIDDEN ||
+           (tail && owner == OWNER_GUEST &&
+            (strncmp(tail, "fd/", 3) == 0 ||
+             strncmp(tail, "fdinfo/", 7) == 0) &&
+            fd_hidden((uint64_t) strtol(last, NULL, 10)));
 }
 
 bool procfs_path_is_exe(thread_t *t, int dirfd, const char *path)
@@ -331,16 +382,12 @@ static enum number_dir number_dir(const thread_t *t, int fd)
 {
     char name[PATH_MAX + 1];
     const char *tail;
-    bool own = false;
-    size_t len;
+    enum owner owner;
 
     if (!on_procfs(fd) || !procfs_fd_name(fd, name))
         return DIR_OTHER;
-    len = strlen(name);
-    name[len] = '/'; /* so that it is below the process for process_tail */
-    name[len + 1] = '\0';
-    tail = process_tail(t, name, &own);
-    if (!tail || !own)
+    tail = directory_tail(t, name, &owner);
+    if (!tail || owner != OWNER_GUEST)
         return DIR_OTHER;
     if (strcmp(tail, "fd/") == 0 || strcmp(tail, "fdinfo/") == 0)
         return DIR_FD;
@@ -348,10 +395,10 @@ static enum number_dir number_dir(const thread_t *t, int fd)
 }
 
 /* A number that is elfuse's own in a directory of this kind. */
-static bool number_hidden(const thread_t *t, enum number_dir dir, long number)
+static bool number_hidden(enum number_dir dir, long number)
 {
     return dir == DIR_FD ? fd_hidden((uint64_t) number)
-                         : dir == DIR_TASK && number != t->tid;
+                         : dir == DIR_TASK && !thread_is_guest((pid_t) number);
 }
 
 size_t procfs_filter_dents(thread_t *t, int fd, uint8_t *buf, size_t len)
@@ -370,7 +417,7 @@ size_t procfs_filter_dents(thread_t *t, int fd, uint8_t *buf, size_t len)
             if (dir == DIR_OTHER)
                 return len;
         }
-        if (!number || !number_hidden(t, dir, strtol(name, NULL, 10))) {
+        if (!number || !number_hidden(dir, strtol(name, NULL, 10))) {
             memmove(buf + to, buf + at, reclen);
             to += reclen;
         }

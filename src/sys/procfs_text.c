@@ -116,6 +116,12 @@ static bool status_line(const mm_usage_t *u, const char *line, FILE *out)
     return false;
 }
 
+static unsigned nr_threads(const proc_t *proc)
+{
+    /* Relaxed: threads come and go at any time. */
+    return atomic_load_explicit(&proc->nr_threads, memory_order_relaxed);
+}
+
 /* Lines on threads and signals: elfuse has more of both. */
 static bool task_line(thread_t *t, const char *line, FILE *out)
 {
@@ -124,7 +130,7 @@ static bool task_line(thread_t *t, const char *line, FILE *out)
     if (strncmp(line, "FDSize:", 7) == 0)
         fputs("FDSize:\t64\n", out);
     else if (strncmp(line, "Threads:", 8) == 0)
-        fputs("Threads:\t1\n", out);
+        fprintf(out, "Threads:\t%u\n", nr_threads(t->proc));
     else if (strncmp(line, "SigBlk:", 7) == 0)
         fprintf(out, "SigBlk:\t%016llx\n", (unsigned long long) t->signal.mask);
     else if (strncmp(line, "SigIgn:", 7) == 0) {
@@ -178,7 +184,7 @@ static bool stat_field(thread_t *t, const mm_usage_t *u, int field,
 
     switch (field) {
     case 20: /* threads */
-        *value = 1;
+        *value = nr_threads(t->proc);
         return true;
     case 23:
         *value = u->total_vm * 4096;

@@ -4,6 +4,7 @@
 #include <linux/prctl.h>
 #include <string.h>
 
+#include "proc/title.h"
 #include "sys/call.h"
 
 #define TAGGED_ADDR_ENABLE 1UL
@@ -134,7 +135,7 @@ static int64_t set_mm_map(thread_t *t, const uint64_t *a)
     return ret ? ret : mm_set_mm_map(t->proc->mm, field);
 }
 
-static int64_t set_mm(thread_t *t, const uint64_t *a)
+static int64_t change_mm(thread_t *t, const uint64_t *a)
 {
     if (a[4] || (a[3] && a[1] != PR_SET_MM_AUXV && a[1] != PR_SET_MM_MAP &&
                  a[1] != PR_SET_MM_MAP_SIZE))
@@ -148,6 +149,15 @@ static int64_t set_mm(thread_t *t, const uint64_t *a)
     if (a[1] == PR_SET_MM_AUXV)
         return set_auxv(t, a[2], a[3]);
     return mm_set_mm(t->proc->mm, (int) a[1], a[2]);
+}
+
+static int64_t set_mm(thread_t *t, const uint64_t *a)
+{
+    int64_t ret = change_mm(t, a);
+
+    if (ret == 0)
+        proc_show_strings(t->proc, false);
+    return ret;
 }
 
 /* PR_SET_VMA_ANON_NAME. A kernel without it says so for no memory at all. */
