@@ -16,7 +16,7 @@
  * only in the parent. */
 static void only_cpu(mm_t *mm, mm_cpu_t *cpu)
 {
-    pthread_mutex_init(&mm->lock, NULL);
+    mm_lock_init(mm);
     TAILQ_INIT(&mm->cpus);
     TAILQ_INSERT_TAIL(&mm->cpus, cpu, entry);
     revoking_renew(mm, cpu);

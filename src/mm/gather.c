@@ -382,3 +382,22 @@ void gather_end_cpu(struct mm *mm, struct mm_cpu *cpu)
         revoking_collect(mm, cpu);
     } while (!cpu_completed(cpu, cpu->tlb_sequence));
 }
+
+void gather_bury_cpu(struct mm *mm, struct mm_cpu *dead, struct mm_cpu *self)
+{
+    tlb_request_t *req = &dead->frame->tlb;
+    gather_t g;
+
+    if (!cpu_completed(dead, dead->tlb_sequence)) {
+        gather_begin(&g, mm, self);
+        g.kind = TLB_LEAF | TLB_TABLE | TLB_ALL;
+        request_add(&g, TLB_AT_ONCE);
+        run_at_once(self);
+        req->kind = 0;
+        req->completed = dead->tlb_sequence;
+    }
+    for (revoked_t *r = mm->revoking->list; r; r = r->next)
+        if (r->cpu == dead)
+            r->cpu = NULL;
+    revoking_collect(mm, self);
+}

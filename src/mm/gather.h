@@ -70,6 +70,8 @@ bool revoking_pending(const struct mm *mm);
 /* The thread of `cpu` ends: its request is carried out now, and nothing waits
  * for it any more. Spans stay. */
 void gather_end_cpu(struct mm *mm, struct mm_cpu *cpu);
+/* The thread of `dead` has ended without that: `self` does it. */
+void gather_bury_cpu(struct mm *mm, struct mm_cpu *dead, struct mm_cpu *self);
 
 /* True while some unfinished invalidation covers part of [start, end). */
 bool gather_revoking(struct mm *mm, uint64_t start, uint64_t end);

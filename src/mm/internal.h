@@ -65,6 +65,7 @@ struct mm {
     TAILQ_HEAD(, mm_cpu) cpus;
 };
 
+void mm_lock_init(mm_t *mm);
 /* Takes the memory lock, and drains what EL1 has left (nothing yet). */
 void mm_lock(mm_t *mm);
 void mm_unlock(mm_t *mm);

@@ -126,6 +126,18 @@ static int make_parts(mm_t *mm, unsigned task_bits)
     return 0;
 }
 
+/* A vfork child that is killed under the lock leaves it taken, by its parent's
+ * thread as it looks: that shall notice. */
+void mm_lock_init(mm_t *mm)
+{
+    pthread_mutexattr_t attr;
+
+    pthread_mutexattr_init(&attr);
+    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
+    pthread_mutex_init(&mm->lock, &attr);
+    pthread_mutexattr_destroy(&attr);
+}
+
 int mm_create(hv_vm_t *vm, const hv_caps_t *caps, const mm_options_t *opt,
               mm_t **out)
 {
@@ -134,7 +146,7 @@ int mm_create(hv_vm_t *vm, const hv_caps_t *caps, const mm_options_t *opt,
 
     if (!mm)
         return fail(-ENOMEM, "cannot make the address space");
-    pthread_mutex_init(&mm->lock, NULL);
+    mm_lock_init(mm);
     mm->vm = vm;
     mm->caps = *caps;
     mm->randomise = opt->randomise;
@@ -180,6 +192,16 @@ void mm_cpu_remove(mm_t *mm, mm_cpu_t *cpu)
                                               memory_order_relaxed));
     mm_lock(mm);
     TAILQ_REMOVE(&mm->cpus, cpu, entry);
+    mm_unlock(mm);
+}
+
+void mm_cpu_bury(mm_t *mm, mm_cpu_t *dead, mm_cpu_t *self)
+{
+    mm_lock(mm);
+    gather_bury_cpu(mm, dead, self);
+    for (int i = 0; i < SPAN_SLOTS; i++)
+        atomic_store_explicit(&dead->span[i].end, 0, memory_order_relaxed);
+    TAILQ_REMOVE(&mm->cpus, dead, entry);
     mm_unlock(mm);
 }
 

@@ -79,6 +79,9 @@ void mm_cpu_init(mm_t *mm, mm_cpu_t *cpu, vcpu_frame_t *frame);
  */
 void mm_cpu_park(mm_t *mm, mm_cpu_t *cpu);
 void mm_cpu_remove(mm_t *mm, mm_cpu_t *cpu);
+/* The same for a thread that is no more: `self` does for it what is left, its
+ * spans are void. */
+void mm_cpu_bury(mm_t *mm, mm_cpu_t *dead, mm_cpu_t *self);
 
 /* IPA of the level-0 table, for TTBR0. */
 uint64_t mm_ttbr0(const mm_t *mm);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "proc/handover.h"
+#include "proc/robust.h"
 #include "proc/stack.h"
 #include "sys/call.h"
 #include "sys/procfs_view.h"
@@ -186,6 +187,7 @@ static int64_t prepare_and_execute(thread_t *t, exec_t *exec)
     error = open_new(t, exec, &handover);
     if (!error) {
         strace_executed(t);
+        robust_release(t, t);
         signal_before_exec(t);
         error = execute(exec, &handover);
     }
@@ -199,10 +201,14 @@ int64_t proc_exec(thread_t *t, exec_t *exec)
 
     if (error)
         return error;
-    /* Nobody else executes, or sees the descriptors, meanwhile. */
-    world_stop(t);
+    /* Nobody else executes, or sees the descriptors, meanwhile: they are a
+     * vfork child's own, and its parent's threads must not stand still when it
+     * is gone. */
+    if (!t->proc->vforked)
+        world_stop(t);
     error = prepare_and_execute(t, exec);
-    world_resume(t);
+    if (!t->proc->vforked)
+        world_resume(t);
     signal_unblock(t);
     return error;
 }

@@ -15,7 +15,8 @@
 
 static void print_stats(const proc_t *proc)
 {
-    if (proc->show_stats) {
+    /* A vfork child's are counted with its parent's. */
+    if (proc->show_stats && !proc->vforked) {
         stats_print(stderr);
         sys_print_histogram(stderr);
     }

@@ -124,6 +124,8 @@ static void child_begins(thread_t *t, const clone_args_t *args)
     proc->pid = (pid_t) host_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
     t->tid = (pid_t) host_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
     threads_count_one(proc);
+    proc->vforked = false;
+    fdspace_after_fork(proc);
     drop_siblings(t);
     world_after_fork(t);
     signal_after_fork(t, args->flags & CLONE_CLEAR_SIGHAND);
@@ -155,30 +157,40 @@ static void parent_told(thread_t *t, const clone_args_t *args, pid_t pid,
         (void) put_struct(t, args->pidfd, &pidfd);
 }
 
-int64_t proc_fork(thread_t *t, const clone_args_t *args)
+static int64_t fork_copy(thread_t *t, const clone_args_t *args, int *pidfd)
 {
-    int pidfd = -1;
     int64_t pid;
 
-    if (args->flags & CLONE_VM)
-        return -ENOSYS;
-    /* None arrives while the child is half made; one that has been noted comes
-     * first. */
-    if (signal_block(t))
-        return CALL_RESTART;
-    thread_run_op(t, FP_SAVE, FRAME_EXIT_FP_SAVED);
     world_stop(t);
     /* From here on there are only the world's members. */
     thread_reap(t);
     vvar_fork_begin();
-    t->proc->strace_pids = true;
-    pid = host_clone(args, &pidfd);
+    pid = host_clone(args, pidfd);
     if (pid == 0) {
         child_begins(t, args);
     } else {
         vvar_fork_end();
         world_resume(t);
     }
+    return pid;
+}
+
+int64_t proc_fork(thread_t *t, const clone_args_t *args)
+{
+    int pidfd = -1;
+    int64_t pid;
+
+    /* A child that runs beside its parent's thread on its memory. */
+    if (args->flags & CLONE_VM && !(args->flags & CLONE_VFORK))
+        return -ENOSYS;
+    /* None is taken while the child is half made. */
+    pid = signal_block(t);
+    if (pid)
+        return pid;
+    thread_run_op(t, FP_SAVE, FRAME_EXIT_FP_SAVED);
+    t->proc->strace_pids = true;
+    pid = args->flags & CLONE_VM ? proc_vfork(t, args, &pidfd)
+                                 : fork_copy(t, args, &pidfd);
     signal_unblock(t);
     if (pid > 0)
         parent_told(t, args, (pid_t) pid, pidfd);

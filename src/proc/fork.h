@@ -10,4 +10,9 @@
  * pid, or -errno. */
 int64_t proc_fork(thread_t *t, const clone_args_t *args);
 
+/* proc/vfork.c, for fork.c: with CLONE_VM and CLONE_VFORK. Signals are blocked
+ * (signal_block()), FP registers are in the frame. *pidfd is set if asked for.
+ */
+int64_t proc_vfork(thread_t *t, const clone_args_t *args, int *pidfd);
+
 #endif

@@ -32,6 +32,8 @@ typedef struct proc {
     _Atomic uint32_t nr_running; /* that have not called exit */
     _Atomic int status;          /* of the last to call exit */
     pid_t pid;
+    bool vforked; /* on its parent's memory: what it is to other processes is
+                     its own, elfuse's state is shared */
     signal_actions_t *signals;
     uint64_t sigreturn; /* where handlers return to: in the vDSO */
     char *exe;    /* absolute path of the program, as /proc/self/exe shows */
@@ -70,6 +72,7 @@ typedef struct thread {
     world_member_t world;
     signal_thread_t signal;
     host_thread_t host; /* what runs it; the main thread's is all zero */
+    struct exec *exec;  /* while it executes something */
     bool ended;         /* by exit: thread_run() comes back */
     int status;         /* of exit */
     uint64_t clear_tid; /* guest address, or 0: cleared at the end */

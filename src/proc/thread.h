@@ -9,6 +9,11 @@
 /* clone with CLONE_THREAD. The new thread's tid, or -errno. */
 int64_t thread_clone(thread_t *t, const clone_args_t *args);
 
+/* The registers of a child, in its frame: its parent's, which has its FP
+ * registers there, but for what the arguments say. */
+void thread_copy_registers(const thread_t *t, thread_t *child,
+                           const clone_args_t *args);
+
 /* A structure for a thread on that vCPU; neither mm nor the world knows it.
  * NULL: no memory. */
 thread_t *thread_new(proc_t *proc, vcpu_t *slot);

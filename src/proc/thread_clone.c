@@ -18,10 +18,13 @@
 
 /* A thread with descriptors of its own would not have those of later vCPUs;
  * nor can one be suspended for another of the same process. */
-static int64_t refuse(const clone_args_t *args)
+static int64_t refuse(const thread_t *t, const clone_args_t *args)
 {
     uint64_t flags = args->flags;
 
+    /* They would outlive it in lists of its parent's. */
+    if (t->proc->vforked)
+        return -EAGAIN;
     if (!(flags & CLONE_FILES) || flags & CLONE_VFORK)
         return -EINVAL;
     if (flags >> 32 || args->set_tid_size) /* CLONE_INTO_CGROUP and later */
@@ -97,9 +100,8 @@ static int64_t equip(thread_t *t, thread_t *new, const clone_args_t *args)
     return error;
 }
 
-/* The registers: a copy of the parent's. */
-static void set_registers(const thread_t *t, thread_t *new,
-                          const clone_args_t *args)
+void thread_copy_registers(const thread_t *t, thread_t *new,
+                           const clone_args_t *args)
 {
     const vcpu_frame_t *from = t->frame;
     vcpu_frame_t *to = new->frame;
@@ -129,7 +131,7 @@ static void put_tids(thread_t *t, thread_t *new, const clone_args_t *args)
 
 int64_t thread_clone(thread_t *t, const clone_args_t *args)
 {
-    int64_t error = refuse(args);
+    int64_t error = refuse(t, args);
     thread_t *new;
 
     if (error)
@@ -144,7 +146,7 @@ int64_t thread_clone(thread_t *t, const clone_args_t *args)
         error = equip(t, new, args);
     if (error)
         return error;
-    set_registers(t, new, args);
+    thread_copy_registers(t, new, args);
     put_tids(t, new, args);
     signal_thread_init(new, t, false);
     mm_cpu_init(t->proc->mm, &new->cpu, new->frame);

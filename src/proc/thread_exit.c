@@ -116,6 +116,10 @@ void thread_end(thread_t *t)
 
     host_call(SYS_rt_sigprocmask, SIG_SETMASK, P(&all), 0, sizeof all, 0, 0);
     note_status(t);
+    /* Its only thread; the parent's does the rest. */
+    if (proc->vforked)
+        proc_exit(proc,
+                  atomic_load_explicit(&proc->status, memory_order_relaxed));
     spares_drop(t);
     thread_reap(t);
     robust_release(t, t);

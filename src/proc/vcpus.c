@@ -109,6 +109,7 @@ int vcpus_renew(struct proc *proc, thread_t *self)
     TAILQ_INIT(&vcpus->free);
     vcpus->made = 1;
     vcpus->used = 1;
+    atomic_store_explicit(&vcpus->ending, 0, memory_order_relaxed);
     if (self->frame != first->frame) {
         *first->frame = *self->frame;
         first->frame->vcpu = 0;

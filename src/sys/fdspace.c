@@ -137,6 +137,11 @@ void fdspace_resume(proc_t *proc, int low)
     space.end = low + FDSPACE_SIZE;
 }
 
+void fdspace_after_fork(proc_t *proc)
+{
+    space.proc = proc;
+}
+
 void fdspace_keep(int fd)
 {
     unsigned n = (unsigned) (fd - fdspace_low);
@@ -331,6 +336,9 @@ int fdspace_make_room(int fd)
 
     if (!fdspace_hidden(fd))
         return 0;
+    /* The numbers are its parent's, too. */
+    if (thread_self && thread_self->proc->vforked)
+        return -EMFILE;
     e.to = hide_at(fd);
     if (e.to < 0)
         return e.to;
@@ -345,6 +353,10 @@ int fdspace_set_limit(struct proc *proc, const struct rlimit *limit,
 {
     if (!space.ready)
         fdspace_start();
+    /* A vfork child has a limit of its own, and what is noted here is its
+     * parent's. */
+    if (proc->vforked)
+        return prlimit(0, RLIMIT_NOFILE, limit, old) ? -errno : 0;
     if (old)
         *old = space.limit;
     if (!limit)

@@ -31,6 +31,9 @@ static inline bool fd_hidden(uint64_t fd)
  * another one. 0, or -EMFILE when there is none. */
 int fdspace_make_room(int fd);
 
+/* In a fork child. */
+void fdspace_after_fork(struct proc *proc);
+
 /* Descriptors may be opened though the guest's limit is reached, and duplicated
  * to our numbers, until the limit is restored to what it was. */
 void fdspace_lift(struct rlimit *old);

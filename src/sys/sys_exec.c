@@ -123,6 +123,7 @@ static int64_t exec_call(thread_t *t, int dirfd, uint64_t path, uint64_t argv,
 
     if (!exec)
         return -ENOMEM;
+    t->exec = exec;
     error = get_file(t, exec, dirfd, path, flags);
     if (!error)
         error = get_arguments(t, exec, argv, envp, total);
@@ -130,6 +131,7 @@ static int64_t exec_call(thread_t *t, int dirfd, uint64_t path, uint64_t argv,
         error = -EINVAL;
     if (!error)
         error = proc_exec(t, exec);
+    t->exec = NULL;
     exec_free(exec);
     return error;
 }

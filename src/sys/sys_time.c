@@ -8,9 +8,10 @@
 #include "sys/call.h"
 
 /* One source for both, so that they never disagree. */
-static int64_t clock_read(int clock, struct timespec *ts)
+static int64_t clock_read(const thread_t *t, int clock, struct timespec *ts)
 {
-    if (vvar_clock_gettime(clock, ts) == 0)
+    /* A vfork child would start a thread of its own for the page. */
+    if (!t->proc->vforked && vvar_clock_gettime(clock, ts) == 0)
         return 0;
     return host_call(SYS_clock_gettime, (uint64_t) clock, P(ts), 0, 0, 0, 0);
 }
@@ -18,7 +19,7 @@ static int64_t clock_read(int clock, struct timespec *ts)
 int64_t sys_clock_gettime(thread_t *t, const uint64_t *a)
 {
     struct timespec ts;
-    int64_t ret = clock_read((int) a[0], &ts);
+    int64_t ret = clock_read(t, (int) a[0], &ts);
 
     if (ret)
         return ret;
@@ -32,7 +33,7 @@ int64_t sys_gettimeofday(thread_t *t, const uint64_t *a)
     struct timezone tz;
 
     if (a[0]) {
-        clock_read(CLOCK_REALTIME, &ts);
+        clock_read(t, CLOCK_REALTIME, &ts);
         tv.tv_sec = ts.tv_sec;
         tv.tv_usec = ts.tv_nsec / 1000;
         if (put_struct(t, a[0], &tv))
@@ -53,7 +54,7 @@ int64_t sys_set_clock(thread_t *t, const uint64_t *a)
     unsigned nr = (unsigned) t->frame->x[8];
     int64_t ret = sys_pass(t, nr, &sys_table[nr], a);
 
-    if (ret >= 0)
+    if (ret >= 0 && !t->proc->vforked)
         vvar_clock_was_set();
     return ret;
 }
