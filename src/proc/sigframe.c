@@ -46,7 +46,7 @@ _Static_assert(sizeof(record_extra_t) == 32, "kernel ABI");
 
 #define TERMINATOR_SIZE 16U
 /* Linux's SIGFRAME_MAXSZ. */
-#define FRAME_MAX 0x10000U
+#define FRAME_MAX 0x40000U
 
 /* Bytes of the three arrays behind record_sve_t, for a vector length. */
 static size_t sve_z(uint64_t vl)
@@ -299,12 +299,26 @@ static bool pstate_valid(uint64_t *pstate)
     return valid;
 }
 
+/* Words that cannot be read are zero, as in the kernel, and -EFAULT. */
+static int get_words(const parse_t *p, uint64_t *to, uint64_t addr, size_t n)
+{
+    int error = 0;
+
+    if (get(p, to, addr, n * sizeof *to) == 0)
+        return 0;
+    for (size_t i = 0; i < n; i++) {
+        if (get(p, &to[i], addr + i * sizeof *to, sizeof *to)) {
+            to[i] = 0;
+            error = -EFAULT;
+        }
+    }
+    return error;
+}
+
 enum sigframe_part sigframe_parse(const sigframe_reader_t *r, uint64_t addr,
                                   sigframe_out_t *out)
 {
-    struct {
-        uint64_t x[31], sp, pc, pstate;
-    } regs;
+    uint64_t regs[34]; /* x0-x30, sp, pc, pstate */
     parse_t p = {
         .r = r,
         .frame = addr,
@@ -312,17 +326,16 @@ enum sigframe_part sigframe_parse(const sigframe_reader_t *r, uint64_t addr,
         .limit = SIGFRAME_RESERVED,
         .vl = out->fp.vl,
     };
-    int done;
+    int done, error;
 
-    if (get(&p, &out->mask, addr + offsetof(sigframe_t, mask), 8))
-        return SIGFRAME_NONE;
-    if (get(&p, &regs, addr + offsetof(sigframe_t, x), sizeof regs))
-        return SIGFRAME_MASK;
-    memcpy(out->x, regs.x, sizeof out->x);
-    out->sp = regs.sp;
-    out->pc = regs.pc;
-    out->pstate = regs.pstate;
-    if (!pstate_valid(&out->pstate))
+    out->has_mask =
+        get(&p, &out->mask, addr + offsetof(sigframe_t, mask), 8) == 0;
+    error = get_words(&p, regs, addr + offsetof(sigframe_t, x), 34);
+    memcpy(out->x, regs, sizeof out->x);
+    out->sp = regs[31];
+    out->pc = regs[32];
+    out->pstate = regs[33];
+    if (!pstate_valid(&out->pstate) || error || !out->has_mask)
         return SIGFRAME_REGS;
     do
         done = parse_record(&p);

@@ -60,14 +60,14 @@ typedef struct sigframe_reader {
 
 /* How much of a frame was good: rt_sigreturn uses what it comes by. */
 enum sigframe_part {
-    SIGFRAME_NONE,
-    SIGFRAME_MASK,  /* mask */
-    SIGFRAME_REGS,  /* and x, sp, pc, pstate, which is safe */
+    SIGFRAME_NONE,  /* never looked at */
+    SIGFRAME_REGS,  /* x, sp, pc, pstate, which is safe; mask, if has_mask */
     SIGFRAME_FP,    /* and fp */
     SIGFRAME_WHOLE, /* and stack */
 };
 
 typedef struct sigframe_out {
+    bool has_mask;
     uint64_t mask;
     uint64_t x[31];
     uint64_t sp, pc, pstate;
@@ -75,7 +75,8 @@ typedef struct sigframe_out {
     signal_stack_t stack;
 } sigframe_out_t;
 
-/* The frame at addr. Anything but SIGFRAME_WHOLE is a bad frame. */
+/* The frame at addr, which is aligned. Anything but SIGFRAME_WHOLE is a bad
+ * frame. */
 enum sigframe_part sigframe_parse(const sigframe_reader_t *r, uint64_t addr,
                                   sigframe_out_t *out);
 

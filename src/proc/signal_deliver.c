@@ -295,7 +295,7 @@ static void restore_parts(thread_t *t, const sigframe_out_t *out,
 {
     vcpu_frame_t *f = t->frame;
 
-    if (part >= SIGFRAME_MASK)
+    if (part >= SIGFRAME_REGS && out->has_mask)
         t->signal.mask = out->mask & ~SIGNALS_UNMASKABLE;
     if (part >= SIGFRAME_REGS) {
         memcpy(f->x, out->x, sizeof f->x);
@@ -333,7 +333,8 @@ int64_t signal_return(thread_t *t)
 
     if (signal_block(t))
         return CALL_RESTART;
-    if (t->frame->sp_el0 % 16 == 0)
+    if (t->frame->sp_el0 % 16 == 0 &&
+        user_range(t->frame->sp_el0, sizeof(sigframe_t)))
         part = sigframe_parse(&reader, t->frame->sp_el0, &out);
     restore_parts(t, &out, part);
     if (part != SIGFRAME_WHOLE)
