@@ -2,7 +2,7 @@
 # make check runs everything; make check-PART one part of it (tests/run -h).
 # ONLY=text restricts to the tests whose names contain the text. make
 # check-programs has the long form besides, with real software.
-CHECK_PARTS := selftest lint build unit fuzz vm cli guest cost small \
+CHECK_PARTS := selftest lint build unit fuzz vm cli guest dynamic cost small \
 	pagefind software
 
 .PHONY: check $(CHECK_PARTS:%=check-%)

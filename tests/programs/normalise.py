@@ -55,6 +55,15 @@ def deaths(text):
                   text, flags=re.MULTILINE)
 
 
+def addresses(text):
+    return re.sub(rb"\b(?:0x)?[0-9a-f]{6,16}\b", b"ADDRESS", text)
+
+
+def auxv(text):
+    """LD_SHOW_AUXV: what a virtual CPU has may be less."""
+    return addresses(re.sub(rb"(AT_HWCAP2?: +)\w+", rb"\1WORD", text))
+
+
 def go(text):
     """Addresses in a report of the run-time system."""
     return re.sub(rb"0x[0-9a-f]+", b"ADDRESS", text)
@@ -70,5 +79,5 @@ def head(text):
 
 NORMALISERS = {"numbers": numbers, "free": free, "date": date, "ps": ps,
                "rate": rate, "temporary": temporary, "counts": counts,
-               "deaths": deaths, "go": go,
+               "deaths": deaths, "go": go, "addresses": addresses, "auxv": auxv,
                "http": http, "sorted": lines_sorted, "head": head}

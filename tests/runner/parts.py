@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of `make check`, in the order in which they run."""
 
-from runner import build, cli, cost, fuzz, guest, lint, pagefind, programs, \
+from runner import build, cli, cost, dynamic, fuzz, guest, lint, pagefind, programs, \
     selftest, small, software, unit, vm
 
 PARTS = {
@@ -13,6 +13,7 @@ PARTS = {
     "vm": vm,
     "cli": cli,
     "guest": guest,
+    "dynamic": dynamic,
     "cost": cost,
     "programs": programs,
     "small": small,

@@ -30,10 +30,10 @@ def module(name):
     return loaded
 
 
-def rows(report, name, before=""):
+def rows(report, name, before="", folder=FOLDER):
     """(job, comparison's name or None) of each row of a list that is wanted.
     `before` stands before each line."""
-    path = os.path.join(FOLDER, name)
+    path = os.path.join(folder, name)
     with open(path, encoding="utf-8") as source:
         for number, line in enumerate(source, 1):
             if line.startswith("#") or not line.strip():
