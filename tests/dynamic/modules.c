@@ -74,7 +74,8 @@ static void test_global(void)
 
 static void test_errors(void)
 {
-    ok(dlopen("libnowhere.so", RTLD_NOW) == NULL, "a library that is not there");
+    ok(dlopen("libnowhere.so", RTLD_NOW) == NULL,
+       "a library that is not there");
     ok(strstr(dlerror(), "libnowhere.so: cannot open") != NULL, "its error");
     ok(dlerror() == NULL, "is told once");
     ok(dlopen("libundefined.so", RTLD_NOW) == NULL,
@@ -108,9 +109,9 @@ static int note(struct dl_phdr_info *info, size_t size, void *arg)
     if (*name == '\0')
         seen[0] += info->dlpi_phdr == (void *) getauxval(AT_PHDR);
     seen[1] += strcmp(name, "libc.so.6") == 0;
-    seen[2] += strcmp(name, "ld-linux-aarch64.so.1") == 0 &&
-               (getauxval(AT_BASE) == 0 ||
-                info->dlpi_addr == getauxval(AT_BASE));
+    seen[2] +=
+        strcmp(name, "ld-linux-aarch64.so.1") == 0 &&
+        (getauxval(AT_BASE) == 0 || info->dlpi_addr == getauxval(AT_BASE));
     seen[3] += strcmp(name, "linux-vdso.so.1") == 0 &&
                info->dlpi_addr == getauxval(AT_SYSINFO_EHDR);
     return 0;

@@ -38,13 +38,13 @@ static void test_interpreter(void)
     const Elf64_Ehdr *base = (const Elf64_Ehdr *) getauxval(AT_BASE);
 
     need(vma_find(base, &v), "the mapping at AT_BASE");
-    ok(memcmp(base->e_ident, ELFMAG, SELFMAG) == 0 &&
-           base->e_type == ET_DYN,
+    ok(memcmp(base->e_ident, ELFMAG, SELFMAG) == 0 && base->e_type == ET_DYN,
        "AT_BASE is the interpreter");
     is(v.start, (uintptr_t) base, "from its first byte");
     is_str(v.perms, "r-xp", "mapped for execution");
     ok((uintptr_t) base > (uintptr_t) end, "it lies above the program");
-    ok((uintptr_t) base < (uintptr_t) &v + TOP && (void *) base < (void *) environ,
+    ok((uintptr_t) base < (uintptr_t) &v + TOP &&
+           (void *) base < (void *) environ,
        "and below the stack");
 }
 

@@ -5,15 +5,13 @@
 #include <elf.h>
 #include <link.h>
 
-extern ElfW(Dyn) _DYNAMIC[];
-
 static const char *const strings[] = {"one", "two"};
 static const char *variable = "three";
 static volatile int second = 1;
 
-static bool has_flag(ElfW(Sxword) tag, unsigned long bit)
+static bool has_flag(Elf64_Sxword tag, unsigned long bit)
 {
-    for (const ElfW(Dyn) *d = _DYNAMIC; d->d_tag != DT_NULL; d++)
+    for (const Elf64_Dyn *d = _DYNAMIC; d->d_tag != DT_NULL; d++)
         if (d->d_tag == tag && (bit == 0 || (d->d_un.d_val & bit) != 0))
             return true;
     return false;
@@ -23,7 +21,7 @@ static bool has_flag(ElfW(Sxword) tag, unsigned long bit)
  * functions are bound lazily. Some linkers relocate DT_PLTGOT in memory. */
 static void *got(const struct dl_phdr_info *info)
 {
-    for (const ElfW(Dyn) *d = _DYNAMIC; d->d_tag != DT_NULL; d++)
+    for (const Elf64_Dyn *d = _DYNAMIC; d->d_tag != DT_NULL; d++)
         if (d->d_tag == DT_PLTGOT)
             return (void **) (d->d_un.d_ptr < info->dlpi_addr
                                   ? d->d_un.d_ptr + info->dlpi_addr

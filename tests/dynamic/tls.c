@@ -9,11 +9,11 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#define DECLARE(name)                  \
-    extern __thread int name##_data;   \
-    extern __thread int name##_zero;   \
-    int *name##_data_address(void);    \
-    int name##_count(void);            \
+#define DECLARE(name)                \
+    extern __thread int name##_data; \
+    extern __thread int name##_zero; \
+    int *name##_data_address(void);  \
+    int name##_count(void);          \
     void *name##_aligned_address(void)
 DECLARE(trad);
 DECLARE(desc);
@@ -36,11 +36,11 @@ static void find(struct late *late, const char *library, const char *prefix)
 
     need(handle != NULL, "dlopen");
     snprintf(name, sizeof name, "%s_data_address", prefix);
-    late->data_address = (int *(*) (void)) dlsym(handle, name);
+    late->data_address = (int *(*) (void) ) dlsym(handle, name);
     snprintf(name, sizeof name, "%s_count", prefix);
     late->count = (int (*)(void)) dlsym(handle, name);
     snprintf(name, sizeof name, "%s_aligned_address", prefix);
-    late->aligned_address = (void *(*) (void)) dlsym(handle, name);
+    late->aligned_address = (void *(*) (void) ) dlsym(handle, name);
     need(late->data_address && late->count && late->aligned_address, "dlsym");
 }
 
@@ -54,7 +54,8 @@ static bool fresh(void)
 {
     return mine == 5 && exported == 6 && trad_data == 1234 &&
            desc_data == 1234 && ie_data == 1234 && trad_zero == 0 &&
-           desc_zero == 0 && ie_zero == 0 && *late_trad.data_address() == 1234 &&
+           desc_zero == 0 && ie_zero == 0 &&
+           *late_trad.data_address() == 1234 &&
            *late_desc.data_address() == 1234;
 }
 

@@ -86,7 +86,8 @@ def run(report):
     if built.status != 0 or "warning:" in built.out:
         report.failed("building", built.out)
         return
-    boot = machine.Boot("dynamic", [job for job, _ in wanted], setup=SETUP)
+    boot = machine.Boot("dynamic", [job for job, _ in wanted], setup=SETUP,
+                        timeout=1800)
     trouble = boot.run([("native", None), ("elfuse", "/tmp/elfuse")])
     if trouble:
         report.failed("the machine", trouble)

@@ -22,6 +22,8 @@ FLAGS = [
     ("tests/fuzz/", ["-DELFUSE_VERSION=\"\""]),
     # Bad pointers and odd arguments are what these are about.
     ("tests/guest/", ARM + ["-Wno-nonnull"]),
+    ("tests/dynamic/", ARM + ["-Wno-nonnull", "-Itests/guest",
+                              "-Itests/dynamic", "-DNAME=name"]),
     ("", ARM),
 ]
 FORMATTER = ("clang-format-14", "clang-format")
