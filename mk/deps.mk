@@ -6,4 +6,4 @@ define deps
 deps-$1:
 	$$(if $$(NODEPS),@true,@tools/install-deps $1)
 endef
-$(foreach s,build vm check programs,$(eval $(call deps,$s)))
+$(foreach s,build vm check programs prove,$(eval $(call deps,$s)))

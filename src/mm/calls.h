@@ -13,17 +13,12 @@
 
 #include "abi/layout.h"
 #include "mm/internal.h"
+#include "proved/range.h"
 
 /* Linux's untagged_addr(): drops the top byte of a user address. */
 static inline uint64_t untag(uint64_t addr)
 {
     return addr & (uint64_t) ((int64_t) (addr << 8) >> 8);
-}
-
-/* Up to the next page; 0 when that passes the end of the address space. */
-static inline uint64_t page_align(uint64_t len)
-{
-    return (len + GUEST_PAGE_SIZE - 1) & GUEST_PAGE_MASK;
 }
 
 static inline uint64_t min_u64(uint64_t a, uint64_t b)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of `make check`, in the order in which they run."""
 
-from runner import build, cli, cost, dynamic, fuzz, guest, lint, pagefind, programs, \
-    selftest, small, software, unit, vm
+from runner import build, cli, cost, dynamic, fuzz, guest, lint, pagefind, \
+    programs, prove, selftest, small, software, unit, vm
 
 PARTS = {
     "selftest": selftest,
@@ -19,9 +19,10 @@ PARTS = {
     "small": small,
     "pagefind": pagefind,
     "software": software,
+    "prove": prove,
 }
-# Take long: run only when they are named.
-LONG = ("small", "pagefind", "software")
+# Take long, or a gigabyte of provers: run only when they are named.
+LONG = ("small", "pagefind", "software", "prove")
 
 
 def usual():

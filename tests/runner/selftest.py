@@ -6,6 +6,7 @@ Negative controls: a checker that sees no difference would pass everything.
 
 from runner.guest import Run, faults
 from runner.programs import compare, module
+from runner.prove import Header, Proof
 from runner.tap import Tap
 
 
@@ -98,8 +99,40 @@ def python_cases():
         PYTHON, PYTHON.replace(b"... FAIL", b"... ok"))
 
 
+CONTRACT = "/*@ ensures x: \\result == 1;\n  @*/\n"
+ONE = "static inline int one(void)\n{\n    return 1;\n}\n"
+GOAL = "[wp] [%s] Goal typed_one_ensures_x%s\n"
+COUNT = "[wp] Proved goals:    %d / 2\n"
+
+
+def prove_cases():
+    def header(text):
+        return list(Header("one.h", text).trouble())
+
+    def proof(text, status=0):
+        return list(Proof(Fake(text, status=status)).trouble(["one"]))
+
+    valid = GOAL % ("Qed", " : Valid")
+    yield "prove: a contract", not header(CONTRACT + ONE)
+    yield "prove: no contract", header(ONE)
+    yield "prove: one contract for two", header(CONTRACT + ONE + ONE)
+    yield "prove: assigns alone", header("/*@ assigns \\nothing; @*/\n" + ONE)
+    yield "prove: a lemma", header("/*@ lemma x: 0 == 1; */\n" + CONTRACT +
+                                   ONE)
+    yield "prove: all proved", not proof(valid + COUNT % 2)
+    yield "prove: one not proved", proof(valid + COUNT % 1)
+    yield "prove: which one", proof(GOAL % ("Timeout", "") + COUNT % 1)[0] == \
+        "not proved: one_ensures_x"
+    yield "prove: a warning", proof(
+        "[kernel:annot-error] f.h:1: Warning: x\n" + valid + COUNT % 2)
+    yield "prove: no goals", proof(COUNT % 2)
+    yield "prove: no count", proof(valid)
+    yield "prove: status", proof(valid + COUNT % 2, 1)
+
+
 def run(report):
-    for cases in (tap_cases, guest_cases, program_cases, python_cases):
+    for cases in (tap_cases, guest_cases, program_cases, python_cases,
+                  prove_cases):
         for name, good in cases():
             if not report.wanted(name):
                 continue
