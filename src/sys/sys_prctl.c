@@ -252,6 +252,8 @@ int64_t sys_prctl(thread_t *t, const uint64_t *a)
         return tagged_addr(a);
     case GET_AUXV:
         return get_auxv(t, a);
+    case PR_GET_TID_ADDRESS:
+        return put_struct(t, a[1], &t->clear_tid);
     case PR_SET_MM:
         return set_mm(t, a);
     case PR_SET_VMA:

@@ -94,6 +94,12 @@ static void test_values(void)
     fails(pr(PR_SET_FPEMU, 0, 0, 0, 0), EINVAL, "values: FPEMU");
     fails(pr(PR_GET_TSC, PTR(&v), 0, 0, 0), EINVAL, "values: TSC");
     fails(pr(PR_SET_ENDIAN, 0, 0, 0, 0), EINVAL, "values: ENDIAN");
+    unsigned long address = 0, own = 8;
+    syscall(SYS_set_tid_address, &own);
+    long got = pr(PR_GET_TID_ADDRESS, PTR(&address), 0, 0, 0);
+    ok((got == 0 && address == PTR(&own)) || errno == EINVAL,
+       "values: TID_ADDRESS");
+    syscall(SYS_set_tid_address, NULL);
     long ptracer = pr(PR_SET_PTRACER, getpid(), 0, 0, 0);
     ok(ptracer == 0 || errno == EINVAL, "values: PTRACER");
 }
