@@ -220,6 +220,24 @@ static void map_perform(mm_t *mm, mm_cpu_t *cpu, const map_request_t *r)
     vma_add(mm, &area);
 }
 
+/*
+ * Calls of other threads may still be about to write here, into what was mapped
+ * before. As in Linux that goes to the new mapping, which must therefore be
+ * zeroed now, and not when it is touched.
+ */
+static void map_under_spans(mm_t *mm, mm_cpu_t *cpu, const map_request_t *r)
+{
+    uint64_t end = r->addr + r->len, from, to = r->addr;
+
+    if (r->backing.object || !r->prot || !revoking_pending(mm) ||
+        !gather_revoking(mm, r->addr, end))
+        return;
+    while (span_find(mm, to, end, &from, &to)) {
+        to = page_align(to);
+        populate_range(mm, cpu, from & GUEST_PAGE_MASK, to);
+    }
+}
+
 int64_t map_region(mm_t *mm, mm_cpu_t *cpu, map_request_t *r)
 {
     int err = map_place(mm, r);
@@ -235,6 +253,7 @@ int64_t map_region(mm_t *mm, mm_cpu_t *cpu, map_request_t *r)
         return err;
     }
     map_perform(mm, cpu, r);
+    map_under_spans(mm, cpu, r);
     if ((r->vma_flags & VMA_LOCKED) ||
         (r->flags & (MAP_POPULATE | MAP_NONBLOCK)) == MAP_POPULATE)
         populate_range(mm, cpu, r->addr, r->addr + r->len);

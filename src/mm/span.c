@@ -37,26 +37,38 @@ static int slot_register(struct mm_cpu *cpu, uint64_t start, uint64_t end)
     elfuse_panic("mm: one thread holds more than %d spans", SPAN_SLOTS);
 }
 
-bool span_overlaps(struct mm *mm, uint64_t start, uint64_t end)
+bool span_find(struct mm *mm, uint64_t start, uint64_t end, uint64_t *from,
+               uint64_t *to)
 {
     struct mm_cpu *cpu;
 
+    *from = end;
     /* After the descriptors were made invalid: pairs with the fence in
      * slot_register. */
     atomic_thread_fence(memory_order_seq_cst);
     TAILQ_FOREACH (cpu, &mm->cpus, entry) {
         for (int i = 0; i < SPAN_SLOTS; i++) {
-            span_slot_t *s = &cpu->span[i];
+            span_slot_t *slot = &cpu->span[i];
             /* Acquire: pairs with span_put, so that what was done through the
              * span is over; and with slot_register. */
-            uint64_t e = atomic_load_explicit(&s->end, memory_order_acquire);
+            uint64_t e = atomic_load_explicit(&slot->end, memory_order_acquire);
+            uint64_t s =
+                atomic_load_explicit(&slot->start, memory_order_relaxed);
 
-            if (e > start &&
-                atomic_load_explicit(&s->start, memory_order_relaxed) < end)
-                return true;
+            if (e <= start || s >= *from)
+                continue;
+            *from = s > start ? s : start;
+            *to = e < end ? e : end;
         }
     }
-    return false;
+    return *from < end;
+}
+
+bool span_overlaps(struct mm *mm, uint64_t start, uint64_t end)
+{
+    uint64_t from, to;
+
+    return span_find(mm, start, end, &from, &to);
 }
 
 void span_put(struct mm_cpu *cpu, span_set_t *set)

@@ -74,6 +74,11 @@ void span_put(struct mm_cpu *cpu, span_set_t *set);
  */
 bool span_overlaps(struct mm *mm, uint64_t start, uint64_t end);
 
+/* The part of [start, end) that the lowest of these spans covers, in *from and
+ * *to. False: there is none. mm->lock. */
+bool span_find(struct mm *mm, uint64_t start, uint64_t end, uint64_t *from,
+               uint64_t *to);
+
 /*
  * elfuse's own copies. All or nothing in the return value (0 or -EFAULT), as
  * copy_from_user; a failing copy may have copied a prefix. Memory that the host

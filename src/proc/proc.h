@@ -77,6 +77,7 @@ typedef struct thread {
     int status;         /* of exit */
     uint64_t clear_tid; /* guest address, or 0: cleared at the end */
     uint64_t robust;    /* guest address of the head of its list, or 0 */
+    uint32_t persona;   /* of personality(), what the host must not have */
 } thread_t;
 
 /* The calling host thread's guest thread; NULL in threads of elfuse's own. For
@@ -114,6 +115,13 @@ const char *proc_error(void);
 
 /* proc/run.c: run the calling thread's vCPU until the thread has ended. */
 void thread_run(thread_t *thread);
+
+/* Asked by one of them. */
+static inline bool threads_several(const proc_t *proc)
+{
+    /* Relaxed: only its own threads make it more than one. */
+    return atomic_load_explicit(&proc->nr_threads, memory_order_relaxed) > 1;
+}
 
 /* The process has one thread from here on. */
 static inline void threads_count_one(proc_t *proc)

@@ -114,6 +114,7 @@ void thread_copy_registers(const thread_t *t, thread_t *new,
     to->tpidr_el0 = args->flags & CLONE_SETTLS ? args->tls : from->tpidr_el0;
     to->fp = from->fp;
     to->fp_op = FP_LOAD;
+    new->persona = t->persona;
 }
 
 /* Linux does not care whether these can be written. */

@@ -81,7 +81,7 @@ void threads_release(thread_t *t)
     thread_t *other;
 
     robust_release(t, t);
-    if (atomic_load_explicit(&proc->nr_threads, memory_order_relaxed) < 2)
+    if (!threads_several(proc))
         return;
     /* They are about to die where they are, safe point or not. */
     (void) world_stop_within(t, STOP_MS);

@@ -298,6 +298,19 @@ static int move_one(int fd, void *arg)
     return moved < 0 ? fd : moved;
 }
 
+/* Descriptors move while nobody uses one: not a vCPU's either. */
+static void stop_others(void)
+{
+    if (thread_self)
+        world_stop(thread_self);
+}
+
+static void resume_others(void)
+{
+    if (thread_self)
+        world_resume(thread_self);
+}
+
 /* The guest's limit reaches our numbers: move above it, if there is room. */
 static void relocate(const struct rlimit *limit)
 {
@@ -306,6 +319,7 @@ static void relocate(const struct rlimit *limit)
 
     if (low < space.end)
         return;
+    stop_others();
     for (size_t i = 0; i < sizeof used; i++)
         used[i] = space.used[i];
     fdspace_low = low;
@@ -316,6 +330,7 @@ static void relocate(const struct rlimit *limit)
     for (int n = 0; n < FDSPACE_SIZE; n++)
         if (used[n / 8] & 1U << n % 8 && fcntl(old_low + n, F_GETFD) >= 0)
             elfuse_panic("fdspace: descriptor %d has no owner", old_low + n);
+    resume_others();
 }
 
 typedef struct eviction {
@@ -329,7 +344,7 @@ static int evict_one(int fd, void *arg)
     return fd == e->from ? e->to : fd;
 }
 
-int fdspace_make_room(int fd)
+static int evict(int fd)
 {
     unsigned n = (unsigned) (fd - fdspace_low);
     eviction_t e = {.from = fd};
@@ -346,6 +361,16 @@ int fdspace_make_room(int fd)
     space.used[n / 8] &= (uint8_t) ~(1U << n % 8);
     close(fd);
     return 0;
+}
+
+int fdspace_make_room(int fd)
+{
+    int error;
+
+    stop_others();
+    error = evict(fd);
+    resume_others();
+    return error;
 }
 
 int fdspace_set_limit(struct proc *proc, const struct rlimit *limit,

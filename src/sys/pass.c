@@ -8,6 +8,7 @@
  * side effects, and answers EFAULT itself.
  */
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,19 +50,24 @@ typedef struct pass {
 
 uint64_t bad_pointer(uint64_t guest, uint64_t len)
 {
-    static uint64_t page;
+    static _Atomic uint64_t page;
+    /* Relaxed: an address that nobody looks behind. */
+    uint64_t now = atomic_load_explicit(&page, memory_order_relaxed), mine;
 
     if (!user_range(guest, len))
         return 0xffff000000001000UL;
-    if (!page) {
-        void *p =
-            mmap(NULL, 0x10000, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-        if (p == MAP_FAILED)
-            elfuse_panic("bad_pointer: no address space: %d", errno);
-        page = P(p);
-    }
-    return page;
+    if (now)
+        return now;
+    void *p =
+        mmap(NULL, 0x10000, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        elfuse_panic("bad_pointer: no address space: %d", errno);
+    mine = P(p);
+    if (atomic_compare_exchange_strong_explicit(
+            &page, &now, mine, memory_order_relaxed, memory_order_relaxed))
+        return mine;
+    munmap(p, 0x10000); /* another thread was faster */
+    return now;
 }
 
 static void *bounce_alloc(pass_t *p, pointer_t *ptr, size_t size)

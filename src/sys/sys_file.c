@@ -60,12 +60,14 @@ int64_t sys_openat2(thread_t *t, const uint64_t *a)
 int64_t sys_close_range(thread_t *t, const uint64_t *a)
 {
     unsigned first = (unsigned) a[0], last = (unsigned) a[1], low, end;
-    /* The guest's one thread shares its table with no other of the guest's; a
-     * copy would stay with elfuse's threads, and keep pipes open. */
+    /* A lone thread shares its table with no other of the guest's; a copy would
+     * stay with elfuse's threads, and keep pipes open. */
     unsigned flags = (unsigned) a[2] & ~(unsigned) CLOSE_RANGE_UNSHARE;
     int64_t ret = 0;
 
     if (first > last || (unsigned) a[2] & ~6U)
+        return -EINVAL;
+    if (a[2] & CLOSE_RANGE_UNSHARE && threads_several(t->proc))
         return -EINVAL;
     fdspace_range(&low, &end);
     for (unsigned fd = low; fd < end && ret == 0; fd++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The process and its threads, and what would reach into one. */
 #include <linux/kcmp.h>
+#include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/personality.h>
 
@@ -56,36 +57,48 @@ int64_t sys_unshare(thread_t *t, const uint64_t *a)
 {
     const uint64_t none = CLONE_FILES | CLONE_VM | CLONE_SIGHAND | CLONE_THREAD;
 
+    /* For the last three that is Linux's answer; descriptors of its own would
+     * part a thread from those of later vCPUs. */
+    if (a[0] & none && threads_several(t->proc))
+        return -EINVAL;
     return host_call(SYS_unshare, a[0] & ~none, 0, 0, 0, 0, 0);
 }
 
 /* READ_IMPLIES_EXEC would change elfuse's own mappings. */
 int64_t sys_personality(thread_t *t, const uint64_t *a)
 {
-    static uint32_t kept;
     uint32_t persona = (uint32_t) a[0];
     int64_t old;
 
     if (persona == 0xffffffff) {
         old = host_call(SYS_personality, persona, 0, 0, 0, 0, 0);
-        return old < 0 ? old : old | kept;
+        return old < 0 ? old : old | t->persona;
     }
     old = host_call(SYS_personality, persona & ~(uint32_t) READ_IMPLIES_EXEC, 0,
                     0, 0, 0, 0);
     if (old < 0)
         return old;
-    old |= kept;
-    kept = persona & READ_IMPLIES_EXEC;
+    old |= t->persona;
+    t->persona = persona & READ_IMPLIES_EXEC;
     return old;
 }
 
-/* A barrier on the CPUs that run this process's threads is one for the vCPUs
- * too; only restartable sequences are not offered. */
+/*
+ * The host's is one for the guest's threads too (docs/hypervisor.md); only
+ * restartable sequences are not offered.
+ */
 int64_t sys_membarrier(thread_t *t, const uint64_t *a)
 {
-    if (a[0] >= 1UL << 7 && a[0] <= 1UL << 8)
+    const uint64_t rseq = MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ |
+                          MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ;
+    int64_t ret;
+
+    if ((uint32_t) a[0] & rseq)
         return -EINVAL;
-    return host_call(SYS_membarrier, a[0], a[1], a[2], 0, 0, 0);
+    ret = blocking_call(t, SYS_membarrier, a[0], a[1], a[2], 0, 0, 0);
+    return (uint32_t) a[0] == MEMBARRIER_CMD_QUERY && ret > 0
+               ? ret & ~(int64_t) rseq
+               : ret;
 }
 
 int64_t sys_ptrace(thread_t *t, const uint64_t *a)
