@@ -204,17 +204,40 @@ static void note_load(elf_image_t *image, const Elf64_Phdr *p)
     image->end_data = max_u64(image->end_data, file_end);
 }
 
+/* Linux looks for the interpreter before anything else; the first one counts.
+ */
+static int parse_interp(elf_image_t *image, const Elf64_Phdr *phdr,
+                        uint64_t file_size, char *why)
+{
+    unsigned i = 0;
+
+    while (i < image->phnum && phdr[i].p_type != PT_INTERP)
+        i++;
+    if (i == image->phnum)
+        return 0;
+    const Elf64_Phdr *p = &phdr[i];
+    if (p->p_filesz < 2 || p->p_filesz > ELF_INTERP_MAX ||
+        p->p_offset > file_size || p->p_filesz > file_size - p->p_offset)
+        return refuse(why,
+                      "bad ELF segment %u: no name of an interpreter in it", i);
+    image->interp_off = p->p_offset;
+    image->interp_len = p->p_filesz;
+    return 0;
+}
+
 int elf_parse_segments(elf_image_t *image, const Elf64_Phdr *phdr,
                        uint64_t file_size, uint64_t task_size, char *why)
 {
     unsigned loads = 0;
+    int error = parse_interp(image, phdr, file_size, why);
 
+    if (error != 0)
+        return error;
     image->phdr = phdr;
     image->start = image->start_code = UINT64_MAX;
     image->align = GUEST_PAGE_SIZE;
     for (unsigned i = 0; i < image->phnum; i++) {
         const Elf64_Phdr *p = &phdr[i];
-        int error;
         switch (p->p_type) {
         case PT_LOAD:
             error = check_load(p, i, file_size, task_size, why);
@@ -222,19 +245,6 @@ int elf_parse_segments(elf_image_t *image, const Elf64_Phdr *phdr,
                 return error;
             note_load(image, p);
             loads++;
-            break;
-        case PT_INTERP:
-            if (image->interp_len > 0) /* the first one counts */
-                break;
-            if (p->p_filesz < 2 || p->p_filesz > ELF_INTERP_MAX ||
-                p->p_offset > file_size ||
-                p->p_filesz > file_size - p->p_offset)
-                return refuse(why,
-                              "bad ELF segment %u: no name of an "
-                              "interpreter in it",
-                              i);
-            image->interp_off = p->p_offset;
-            image->interp_len = p->p_filesz;
             break;
         case PT_GNU_STACK:
             image->stack =

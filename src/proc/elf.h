@@ -59,7 +59,8 @@ int elf_parse(const void *buf, size_t len, uint64_t file_size,
 
 /*
  * Decode image->phnum program headers, which must stay where they are as long
- * as the image is used. Addresses must lie below task_size. Returns as above.
+ * as the image is used. Addresses must lie below task_size. Returns as above;
+ * interp_off and interp_len are set also when another segment is bad.
  */
 int elf_parse_segments(elf_image_t *image, const Elf64_Phdr *phdr,
                        uint64_t file_size, uint64_t task_size, char *why);

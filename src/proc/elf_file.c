@@ -34,30 +34,32 @@ static int cannot_read(int error, char *why)
     return error;
 }
 
-/* The parts of the file that two program headers point at. */
-static int read_extras(elf_file_t *file, char *why)
+static int read_interp(elf_file_t *file, char *why)
+{
+    const elf_image_t *image = &file->image;
+    int error = elf_file_read_at(file->fd, file->interp, image->interp_len,
+                                 image->interp_off);
+
+    if (error != 0)
+        return cannot_read(error, why);
+    if (file->interp[image->interp_len - 1] == '\0')
+        return 0;
+    snprintf(why, ELF_WHY_MAX,
+             "bad ELF segment: the interpreter's name does not end");
+    return -ENOEXEC;
+}
+
+/* No use in refusing a program for a note that it need not have. */
+static void read_property(elf_file_t *file)
 {
     elf_image_t *image = &file->image;
     char property[PROPERTY_MAX];
     size_t len =
         image->prop_len < sizeof(property) ? image->prop_len : sizeof(property);
 
-    /* No use in refusing a program for a note that it need not have. */
     if (len > 0 &&
         elf_file_read_at(file->fd, property, len, image->prop_off) == 0)
         elf_parse_property(image, property, len);
-    if (image->interp_len == 0)
-        return 0;
-    int error = elf_file_read_at(file->fd, file->interp, image->interp_len,
-                                 image->interp_off);
-    if (error != 0)
-        return cannot_read(error, why);
-    if (file->interp[image->interp_len - 1] != '\0') {
-        snprintf(why, ELF_WHY_MAX,
-                 "bad ELF segment: the interpreter's name does not end");
-        return -ENOEXEC;
-    }
-    return 0;
 }
 
 int elf_file_read(elf_file_t *file, int fd, uint64_t task_size, char *why)
@@ -85,9 +87,16 @@ int elf_file_read(elf_file_t *file, int fd, uint64_t task_size, char *why)
     if (error != 0)
         return cannot_read(error, why);
     error = elf_parse_segments(&file->image, file->phdr, size, task_size, why);
-    if (error != 0)
-        return error;
-    return read_extras(file, why);
+    if (file->image.interp_len > 0) {
+        int bad_name = read_interp(file, why);
+        if (bad_name != 0) {
+            file->image.interp_len = 0;
+            return bad_name;
+        }
+    }
+    if (error == 0)
+        read_property(file);
+    return error;
 }
 
 void elf_file_free(elf_file_t *file)

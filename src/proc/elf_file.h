@@ -18,7 +18,8 @@ typedef struct elf_file {
 /*
  * Read the headers of fd. 0, or -errno (mostly -ENOEXEC) with a phrase in
  * why[ELF_WHY_MAX] that completes "cannot run PROGRAM: "; elf_file_free() in
- * either case.
+ * either case. Even then image.interp_len > 0 says that `interp` is sound:
+ * Linux looks for the interpreter before it looks at segments.
  */
 int elf_file_read(elf_file_t *file, int fd, uint64_t task_size, char *why);
 void elf_file_free(elf_file_t *file);

@@ -303,12 +303,13 @@ static int check_elf(program_t *program, uint64_t task_size)
     elf_file_t file;
     int error = elf_file_read(&file, program->fd, task_size, why);
 
-    if (error != 0)
-        error = fail(program, error, "%s", why);
-    else if (file.image.interp_len > 0)
-        error = check_interpreter(program, file.interp, task_size);
+    int missing = file.image.interp_len > 0
+                      ? check_interpreter(program, file.interp, task_size)
+                      : 0;
     elf_file_free(&file);
-    return error;
+    if (missing != 0)
+        return missing;
+    return error != 0 ? fail(program, error, "%s", why) : 0;
 }
 
 static int open_all(const program_request_t *request, program_t *program)
