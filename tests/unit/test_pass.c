@@ -182,7 +182,7 @@ static int64_t pass(const sys_entry_t *entry, uint64_t a0, uint64_t a1,
 static void values_go_unchanged(void **state)
 {
     static const sys_entry_t e = {
-        "e", NULL, {ARG(ARG_INT, 7, 0), ARG(ARG_FD, 7, 0)}};
+        "e", .arg = {ARG(ARG_INT, 7, 0), ARG(ARG_FD, 7, 0)}};
 
     answer = 77;
     assert_int_equal(pass(&e, 1UL << 40, 3, 0), 77);
@@ -192,9 +192,9 @@ static void values_go_unchanged(void **state)
 
 static void hidden_descriptor_is_closed(void **state)
 {
-    static const sys_entry_t plain = {"p", NULL, {ARG(ARG_FD, 7, 0)}};
+    static const sys_entry_t plain = {"p", .arg = {ARG(ARG_FD, 7, 0)}};
     static const sys_entry_t pointer = {
-        "q", NULL, {ARG(ARG_OUT, 7, 8), ARG(ARG_FD, 7, 0)}};
+        "q", .arg = {ARG(ARG_OUT, 7, 8), ARG(ARG_FD, 7, 0)}};
 
     assert_int_equal(pass(&plain, 1024, 0, 0), -EBADF);
     /* Only 32 bits of a descriptor count. */
@@ -209,8 +209,7 @@ static void null_stays_null(void **state)
 {
     static const sys_entry_t e = {
         "e",
-        NULL,
-        {ARG(ARG_IN, 7, 16), ARG(ARG_PATH, 7, 0), ARG(ARG_OUT, 7, 8)}};
+        .arg = {ARG(ARG_IN, 7, 16), ARG(ARG_PATH, 7, 0), ARG(ARG_OUT, 7, 8)}};
 
     pass(&e, 0, 0, 0);
     assert_int_equal(seen[0] | seen[1] | seen[2], 0);
@@ -218,7 +217,7 @@ static void null_stays_null(void **state)
 
 static void struct_in_place(void **state)
 {
-    static const sys_entry_t e = {"e", NULL, {ARG(ARG_OUT, 7, 16)}};
+    static const sys_entry_t e = {"e", .arg = {ARG(ARG_OUT, 7, 16)}};
 
     pass(&e, BASE + 8, 0, 0);
     assert_true(seen[0] == P(near_pages + 8));
@@ -226,7 +225,7 @@ static void struct_in_place(void **state)
 
 static void struct_over_a_seam(void **state)
 {
-    static const sys_entry_t e = {"e", NULL, {ARG(ARG_OUT, 7, 16)}};
+    static const sys_entry_t e = {"e", .arg = {ARG(ARG_OUT, 7, 16)}};
 
     near_pages[2 * PAGE - 1] = 'k';
     fill_bytes = 4;
@@ -240,7 +239,7 @@ static void struct_over_a_seam(void **state)
 
 static void struct_half_accessible(void **state)
 {
-    static const sys_entry_t e = {"e", NULL, {ARG(ARG_INOUT, 7, 16)}};
+    static const sys_entry_t e = {"e", .arg = {ARG(ARG_INOUT, 7, 16)}};
 
     answer = -EFAULT;
     assert_int_equal(pass(&e, BASE + HOLE * PAGE - 8, 0, 0), -EFAULT);
@@ -253,7 +252,7 @@ static void struct_half_accessible(void **state)
 static void result_buffer_needs_only_the_result(void **state)
 {
     static const sys_entry_t e = {
-        "e", NULL, {ARG(ARG_OUT_BUF, 1, 4096), ARG(ARG_INT, 7, 0)}};
+        "e", .arg = {ARG(ARG_OUT_BUF, 1, 4096), ARG(ARG_INT, 7, 0)}};
 
     answer = 5;
     fill_bytes = 5;
@@ -270,9 +269,9 @@ static void result_buffer_needs_only_the_result(void **state)
 static void result_buffer_is_capped(void **state)
 {
     static const sys_entry_t after = {
-        "e", NULL, {ARG(ARG_OUT_BUF, 1, 64), ARG(ARG_INT, 7, 0)}};
+        "e", .arg = {ARG(ARG_OUT_BUF, 1, 64), ARG(ARG_INT, 7, 0)}};
     static const sys_entry_t before = {
-        "e", NULL, {ARG(ARG_INT, 7, 0), ARG(ARG_OUT_BUF, 0, 64)}};
+        "e", .arg = {ARG(ARG_INT, 7, 0), ARG(ARG_OUT_BUF, 0, 64)}};
 
     pass(&after, BASE, 1UL << 40, 0);
     assert_int_equal(seen[1], 64);
@@ -284,9 +283,9 @@ static void result_buffer_is_capped(void **state)
 static void absurd_length_touches_nothing(void **state)
 {
     static const sys_entry_t buf = {
-        "e", NULL, {ARG(ARG_IN_BUF, 1, 64), ARG(ARG_INT, 7, 0)}};
+        "e", .arg = {ARG(ARG_IN_BUF, 1, 64), ARG(ARG_INT, 7, 0)}};
     static const sys_entry_t arr = {
-        "e", NULL, {ARG(ARG_INT, 7, 0), ARG(ARG_OUT_ARR, 0, 4)}};
+        "e", .arg = {ARG(ARG_INT, 7, 0), ARG(ARG_OUT_ARR, 0, 4)}};
 
     pass(&buf, BASE, 65, 0);
     assert_true(seen[0] == bad_pointer(BASE, 1));
@@ -299,7 +298,7 @@ static void absurd_length_touches_nothing(void **state)
 
 static void paths_are_copied(void **state)
 {
-    static const sys_entry_t e = {"e", NULL, {ARG(ARG_PATH, 7, 0)}};
+    static const sys_entry_t e = {"e", .arg = {ARG(ARG_PATH, 7, 0)}};
 
     near_pages[2 * PAGE - 2] = '/';
     near_pages[2 * PAGE - 1] = 'a';
@@ -319,7 +318,7 @@ static void paths_are_copied(void **state)
 
 static void sized_struct(void **state)
 {
-    static const sys_entry_t e = {"e", NULL, {ARG(ARG_IN_SIZED, 7, 48)}};
+    static const sys_entry_t e = {"e", .arg = {ARG(ARG_IN_SIZED, 7, 48)}};
     uint32_t size = 16;
 
     memcpy(near_pages + 2 * PAGE - 8, &size, 4);
