@@ -15,9 +15,9 @@ DYN_LIB_SRCS := $(filter-out %/lib_tls.c,$(wildcard tests/dynamic/lib_*))
 DYN_LIBS := $(patsubst lib_%,%,$(basename $(notdir $(DYN_LIB_SRCS)))) \
 	tls_trad tls_desc tls_ie late_trad late_desc
 DYN_PROGS := $(patsubst tests/dynamic/%.c,%,$(filter-out \
-	tests/dynamic/lib_%,$(wildcard tests/dynamic/*.c)))
+	tests/dynamic/lib_% tests/dynamic/interp.c,$(wildcard tests/dynamic/*.c)))
 DYN_MORE := relro-now order-now ifunc-now execstack-start place-wide \
-	lazy-now show-static
+	lazy-now show-static interpreted interpreted-far interpreted-fixed
 
 # --- libraries: the thread-local ones by each way to find a variable
 define dyn_tls
@@ -61,6 +61,25 @@ $(foreach p,relro order ifunc lazy,\
 $(eval $(call dyn_program,execstack-start,execstack,-Wl$(comma)-z$(comma)execstack))
 $(eval $(call dyn_program,place-wide,place,-fPIE -pie -Wl$(comma)-z$(comma)max-page-size=0x200000))
 $(eval $(call dyn_program,show-static,show,-static -no-pie))
+
+# --- other interpreters: $(call dyn_interp,suffix,linked at,flags)
+define dyn_interp
+$(DYN)/interp$1: tests/dynamic/interp.c mk/dynamic.mk
+	@mkdir -p $$(@D)
+	$$(GUEST_CC) $$(DYN_FLAGS) -nostdlib -fno-stack-protector -DLINKED=$2 \
+		-o $$@ $$< $3
+endef
+$(eval $(call dyn_interp,,0,-fPIE -static-pie))
+$(eval $(call dyn_interp,-far,0x30000,-fPIE -shared \
+	-Wl$(comma)-Ttext-segment=0x30000$(comma)-e$(comma)_start))
+$(eval $(call dyn_interp,-fixed,0x400000,-fno-pie -static -no-pie))
+$(foreach s,-far -fixed,$(eval $(call dyn_program,interpreted$s,show,\
+	-Wl$(comma)--dynamic-linker=/tmp/dynamic/interp$s)))
+$(eval $(call dyn_program,interpreted,show,\
+	-Wl$(comma)--dynamic-linker=/tmp/dynamic/interp))
+$(DYN)/interpreted: $(DYN)/interp
+$(DYN)/interpreted-far: $(DYN)/interp-far
+$(DYN)/interpreted-fixed: $(DYN)/interp-fixed
 
 # --- the C library they run with: the compiler's own
 $(DYN)/lib/.made: mk/dynamic.mk

@@ -38,8 +38,6 @@ static void check_image(const elf_image_t *image, uint64_t file_size)
     CHECK(image->align >= 4096 && image->align <= ELF_ALIGN_MAX);
     CHECK((image->align & (image->align - 1)) == 0);
     CHECK(image->brk <= image->end);
-    CHECK(in_file(image->interp_off, image->interp_len, file_size));
-    CHECK(image->interp_len <= ELF_INTERP_MAX);
     for (unsigned i = 0; i < image->phnum; i++) {
         const Elf64_Phdr *p = &image->phdr[i];
         if (p->p_type != PT_LOAD)
@@ -81,6 +79,9 @@ static void decode(const uint8_t *data, size_t size, uint64_t file_size)
     CHECK(phdr != NULL);
     memcpy(phdr, data + image.phoff, bytes);
     error = elf_parse_segments(&image, phdr, file_size, TASK_SIZE, why);
+    /* The name is read even when a segment is bad. */
+    CHECK(in_file(image.interp_off, image.interp_len, file_size));
+    CHECK(image.interp_len <= ELF_INTERP_MAX);
     if (error != 0)
         check_why(error, why);
     else

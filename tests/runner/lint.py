@@ -23,7 +23,8 @@ FLAGS = [
     # Bad pointers and odd arguments are what these are about.
     ("tests/guest/", ARM + ["-Wno-nonnull"]),
     ("tests/dynamic/", ARM + ["-Wno-nonnull", "-Itests/guest",
-                              "-Itests/dynamic", "-DNAME=name"]),
+                              "-Itests/dynamic", "-DNAME=name",
+                              "-DLINKED=0"]),
     ("", ARM),
 ]
 FORMATTER = ("clang-format-14", "clang-format")
