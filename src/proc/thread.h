@@ -18,8 +18,11 @@ void thread_copy_registers(const thread_t *t, thread_t *child,
  * NULL: no memory. */
 thread_t *thread_new(proc_t *proc, vcpu_t *slot);
 
+/* proc/thread_host.c: once, before the guest's first instruction. -EAGAIN: this
+ * process cannot have threads. */
+int host_prepare(void);
 /*
- * proc/thread_host.c: a thread on that vCPU with a host thread made by `self`,
+ * The same file: a thread on that vCPU with a host thread made by `self`,
  * whose attributes it inherits. It runs the vCPU once and waits
  * (host_wait_ready()); then it is sent into the guest, or away. All signals are
  * blocked in it. NULL: there is none to be had, and the vCPU is free.

@@ -129,6 +129,33 @@ static void *host_main(void *arg)
     return NULL;
 }
 
+static void *do_nothing(void *arg)
+{
+    return arg;
+}
+
+/*
+ * When it makes its first thread, the C library takes the two signals before
+ * SIGRTMIN for itself: it unblocks both and has a handler for the second. They
+ * are the guest's, so that is over before the guest runs.
+ */
+int host_prepare(void)
+{
+    const int setxid = SIGRTMIN - 1;
+    signal_action_t action;
+    uint64_t mask = set_mask(~0UL);
+    pthread_t thread;
+    int error;
+
+    (void) syscall(SYS_rt_sigaction, setxid, NULL, &action, SIGSET_SIZE);
+    error = pthread_create(&thread, NULL, do_nothing, NULL);
+    if (!error)
+        error = pthread_join(thread, NULL);
+    (void) syscall(SYS_rt_sigaction, setxid, &action, NULL, SIGSET_SIZE);
+    set_mask(mask);
+    return error ? -EAGAIN : 0;
+}
+
 /* In host_main() a new vCPU is known by its frame. */
 static int start(thread_t *thread)
 {

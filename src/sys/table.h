@@ -99,8 +99,8 @@ typedef int64_t sys_fn_t(struct thread *t, const uint64_t *a);
 typedef struct sys_entry {
     const char *name; /* NULL: there is no such call */
     sys_fn_t *fn;     /* NULL: passed on as the arguments say */
-    bool attributes;  /* changes what a new thread inherits in the kernel */
     arg_t arg[SYS_ARGS];
+    bool attributes; /* changes what a new thread inherits in the kernel */
 } sys_entry_t;
 
 #define SYS_MAX 467U
