@@ -68,7 +68,7 @@ int64_t sys_rt_sigprocmask(thread_t *t, const uint64_t *a)
 
 int64_t sys_rt_sigpending(thread_t *t, const uint64_t *a)
 {
-    uint64_t set;
+    uint64_t set = 0;
 
     if (a[1] > SIGSET_SIZE)
         return -EINVAL;

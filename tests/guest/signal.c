@@ -316,13 +316,14 @@ static void test_wait(void)
     is(count, 0, "no handler has run");
 
     /* A handler for another signal ends the wait. */
-    struct itimerval timer = {{0, 0}, {0, 10000}};
+    struct itimerval timer = {{0, 10000}, {0, 10000}}, off = {{0, 0}, {0, 0}};
     on(SIGALRM, note, SA_RESTART, 0);
     mask_set(set);
     need(setitimer(ITIMER_REAL, &timer, NULL) == 0, "setitimer");
     fails(syscall(SYS_rt_sigtimedwait, &set, NULL, NULL, 8), EINTR,
           "a handler ends sigtimedwait, also with SA_RESTART");
-    is(count, 1, "it has run");
+    need(setitimer(ITIMER_REAL, &off, NULL) == 0, "setitimer");
+    ok(count >= 1, "it has run");
     mask_set(0);
 }
 
