@@ -56,6 +56,11 @@ static void set_pending(thread_t *t, uint32_t bit)
         hv_vcpu_kick(t->vcpu);
 }
 
+static uint32_t pending_now(const thread_t *t)
+{
+    return atomic_load_explicit(&t->signal.pending, memory_order_relaxed);
+}
+
 /* Of the kick's number, but no kick. As the kernel's queue, one is kept. */
 static void note_stray(thread_t *t, const siginfo_t *info, ucontext_t *uc)
 {
@@ -152,7 +157,7 @@ int64_t signal_waiting_call(thread_t *t, uint64_t mask, uint64_t *host_mask,
     *host_mask = s->mask & ~kick_bit();
     atomic_signal_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&s->has_stray, memory_order_relaxed) &&
-        !(s->mask & kick_bit()) && !(s->pending & SIGNAL_NOTED)) {
+        !(s->mask & kick_bit()) && !(pending_now(t) & SIGNAL_NOTED)) {
         set_pending(t, SIGNAL_STRAY);
         ret = -EINTR;
     } else {
@@ -160,7 +165,7 @@ int64_t signal_waiting_call(thread_t *t, uint64_t mask, uint64_t *host_mask,
     }
     /* Interrupted by a signal that this mask lets through: it stays until the
      * frame is built. Else what is noted came under the other mask. */
-    s->restore_mask = ret == -EINTR && s->pending;
+    s->restore_mask = ret == -EINTR && pending_now(t);
     if (!s->restore_mask)
         s->mask = s->saved_mask;
     return ret;

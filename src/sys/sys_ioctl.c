@@ -432,8 +432,7 @@ int64_t sys_ioctl(thread_t *t, const uint64_t *a)
     if (r.dir != REFUSED)
         return ioctl_struct(t, a, &r);
     /* A closed descriptor is EBADF whatever the request. */
-    if (blocking_call(t, SYS_fcntl, a[0], 1 /* F_GETFD */, 0, 0, 0, 0) ==
-        -EBADF)
+    if (host_call(SYS_fcntl, a[0], 1 /* F_GETFD */, 0, 0, 0, 0) == -EBADF)
         return -EBADF;
     if (t->proc->verbose)
         fprintf(stderr, "elfuse: ioctl %#x is not supported\n", cmd);

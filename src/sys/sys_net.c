@@ -54,7 +54,7 @@ static int64_t address_call(thread_t *t, uint64_t nr, const uint64_t *a,
         int64_t err = address_put(t, &addr, size, a[1], a[2], room);
 
         if (err && ret > 0 && nr != SYS_getsockname && nr != SYS_getpeername)
-            blocking_call(t, SYS_close, (uint64_t) ret, 0, 0, 0, 0, 0);
+            host_call(SYS_close, (uint64_t) ret, 0, 0, 0, 0, 0);
         ret = err ? err : ret;
     }
     return ret;

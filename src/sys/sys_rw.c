@@ -439,7 +439,7 @@ int64_t sys_vmsplice(thread_t *t, const uint64_t *a)
         return -EINVAL;
     if (fd_hidden(a[0]))
         return -EBADF;
-    mode = (int) blocking_call(t, SYS_fcntl, a[0], 3 /* F_GETFL */, 0, 0, 0, 0);
+    mode = (int) host_call(SYS_fcntl, a[0], 3 /* F_GETFL */, 0, 0, 0, 0);
     if (mode < 0 || fstat((int) a[0], &st) || !S_ISFIFO(st.st_mode))
         return -EBADF;
     rw.write = (mode & 3) != 0;

@@ -171,8 +171,12 @@ static void align_counter(hv_vm_t *vm)
 
 static int make_vm(hv_vm_t *vm)
 {
-    vm->fd = ioctl(vm->kvm, KVM_CREATE_VM,
-                   (unsigned long) KVM_VM_TYPE_ARM_IPA_SIZE(vm->caps.ipa_bits));
+    unsigned long type = KVM_VM_TYPE_ARM_IPA_SIZE(vm->caps.ipa_bits);
+
+    /* A signal that stops and continues the process interrupts it. */
+    do
+        vm->fd = ioctl(vm->kvm, KVM_CREATE_VM, type);
+    while (vm->fd < 0 && errno == EINTR);
     if (vm->fd < 0)
         return kvm__fail(-errno, "cannot make a VM: %s", strerror(errno));
     return 0;
