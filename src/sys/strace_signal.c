@@ -64,6 +64,8 @@ static void fields(const siginfo_t *info, char *buf, size_t size)
     else if (info->si_signo == SIGCHLD)
         snprintf(buf, size, ", si_pid=%u, si_uid=%u, si_status=%d", pid, uid,
                  info->si_status);
+    else if (!info->si_addr)
+        snprintf(buf, size, ", si_addr=NULL");
     else
         snprintf(buf, size, ", si_addr=%p", info->si_addr);
 }

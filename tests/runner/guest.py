@@ -23,7 +23,8 @@ MAX = "max,pauth=off,sve=off,sme=off"
 SHORT = ("auxv", "brk", "faults", "file-io", "file-map", "file-map-kinds",
          "lazy-edge", "lazy-io", "lazy-reuse", "madvise", "mmap-exec",
          "mmap-flags", "mprotect", "mremap", "munmap", "proc-maps",
-         "proc-self", "stack", "vdso", "die.read_null", "die.write_text",
+         "proc-self", "signal", "signal-fault", "signal-frame", "signal-regs",
+         "stack", "vdso", "die.read_null", "die.write_text",
          "die.beyond_file", "die.exec_data", "die.undefined",
          "die.stack_overflow", "die.exit_3")
 
