@@ -399,12 +399,16 @@ static int open_source(const sysroot_t *s, const char *dir)
     return fd;
 }
 
+/* A copy of the root's mount elsewhere is another root. */
 static bool is_root(int fd)
 {
-    struct stat a, b;
+    const unsigned mask = STATX_INO | STATX_MNT_ID;
+    struct statx a, b;
 
-    return fstat(fd, &a) == 0 && stat("/", &b) == 0 && a.st_ino == b.st_ino &&
-           a.st_dev == b.st_dev;
+    return statx(fd, "", AT_EMPTY_PATH, mask, &a) == 0 &&
+           statx(AT_FDCWD, "/", 0, mask, &b) == 0 && a.stx_ino == b.stx_ino &&
+           a.stx_dev_major == b.stx_dev_major &&
+           a.stx_dev_minor == b.stx_dev_minor && a.stx_mnt_id == b.stx_mnt_id;
 }
 
 static int enter(sysroot_t *s)
