@@ -17,7 +17,7 @@ REFUSED = b"Unsupported system page size"
 
 
 def boot(kernel, binary, site):
-    line = programs.SCRIPTS + ". $real/pagefind.sh %s $TOP/%s" % (binary, site)
+    line = programs.SCRIPTS + "scenario pagefind %s $TOP/%s" % (binary, site)
     return machine.Boot(
         "pagefind-" + kernel, [machine.Job("pagefind", line, SECONDS)],
         ["--emulate", "--kernel", kernel, "--share",

@@ -12,7 +12,7 @@ pg() {
 serve() {
     become setpriv --reuid=101 --regid=101 --clear-groups "$bin/postgres" \
         -D "$PWD/data" -k "$PWD" -h '' -c max_connections=20 \
-        -c shared_buffers=16MB -c log_min_messages=fatal & s=$!
+        -c shared_buffers=16MB -c log_min_messages=panic & s=$!
     n=0
     until pg pg_isready -q -h "$PWD"; do
         sleep 0.5
