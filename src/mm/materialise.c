@@ -372,7 +372,8 @@ int materialise_fault(struct mm *mm, struct mm_cpu *cpu, struct vma *vma,
         stats_add(faults_spurious, 1);
         return 0;
     }
-    if (strided(cpu, page) && !vma->object)
+    /* A linear sweep that takes whole blocks has a stride, too. */
+    if (strided(cpu, page) && page != cpu->fault_next && !vma->object)
         return fault_strided(mm, cpu, vma, page);
     clean = vma->object || pte_evicted(pte) || pte == PTE_INV_ZERO ||
             !dirty_test(mm->dirty, page >> BLOCK_SHIFT);
@@ -390,6 +391,9 @@ int materialise_fault(struct mm *mm, struct mm_cpu *cpu, struct vma *vma,
         end = clip_end(
             vma, page,
             sweep_pages(cpu, page, CLEAN_PAGES, CLEAN_GROWTH, CLEAN_PAGES_MAX));
+        /* The next block is to be found untouched, and used as a whole. */
+        if (!vma->object)
+            end = pt_block_end(page, end);
     } else {
         start = page & ~(CLEAN_PAGES * GUEST_PAGE_SIZE - 1);
         if (start < vma->start)
