@@ -129,8 +129,10 @@ static void child_begins(thread_t *t, const clone_args_t *args)
     drop_siblings(t);
     world_after_fork(t);
     signal_after_fork(t, args->flags & CLONE_CLEAR_SIGHAND);
-    stats_reset();
-    histogram_reset();
+    if (proc->show_stats) {
+        stats_reset();
+        histogram_reset();
+    }
     child_vm(t, args->flags & CLONE_FILES);
     child_clocks(t);
     error = thread_restart(t);

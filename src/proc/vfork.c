@@ -15,6 +15,7 @@
 
 #include "proc/exec.h"
 #include "proc/fork.h"
+#include "proc/robust.h"
 #include "proc/run.h"
 #include "proc/thread.h"
 #include "proc/word.h"
@@ -157,6 +158,7 @@ static void clear_away(vfork_t *v, vcpu_t *slot)
         mm_cpu_bury(t->proc->mm, &child->cpu, &t->cpu);
         if (state == WORLD_GUEST)
             slot = NULL;
+        robust_release(t, child);
         if (v->args->flags & CLONE_CHILD_CLEARTID)
             clear_child_tid(t, v->args->child_tid);
         if (child->exec)
