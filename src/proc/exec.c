@@ -190,6 +190,7 @@ static int64_t prepare_and_execute(thread_t *t, exec_t *exec)
         robust_release(t, t);
         signal_before_exec(t);
         error = execute(exec, &handover);
+        signal_exec_failed(t);
     }
     close_new(&handover);
     return error;

@@ -49,22 +49,28 @@ static void forbid_core(void)
     prctl(PR_SET_DUMPABLE, 0);
 }
 
-_Noreturn void proc_die(proc_t *proc, int signal)
+/* By the signal's default action. Not by the C library, which keeps two numbers
+ * to itself, and whose abort() knows nothing of elfuse's handlers. */
+static _Noreturn void die_of(int signal)
 {
     const signal_action_t standard = {0};
     const uint64_t set = SIGNAL_BIT(signal);
 
-    release_threads();
-    strace_killed(proc, signal);
-    print_stats(proc);
     forbid_core();
-    /* Not by the C library, which keeps two numbers to itself. SIGKILL and
-     * SIGSTOP refuse, and need none of it. */
+    /* SIGKILL and SIGSTOP refuse, and need none of it. */
     syscall(SYS_rt_sigaction, signal, &standard, NULL, SIGSET_SIZE);
     syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &set, NULL, SIGSET_SIZE);
     syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);
     /* Its default action was not to end the process. */
     _exit(128 + signal);
+}
+
+_Noreturn void proc_die(proc_t *proc, int signal)
+{
+    release_threads();
+    strace_killed(proc, signal);
+    print_stats(proc);
+    die_of(signal);
 }
 
 _Noreturn void elfuse_panic(const char *format, ...)
@@ -78,6 +84,5 @@ _Noreturn void elfuse_panic(const char *format, ...)
     vsnprintf(line + n, sizeof line - (size_t) n, format, ap);
     va_end(ap);
     fprintf(stderr, "%s\n", line);
-    forbid_core();
-    abort();
+    die_of(SIGABRT);
 }

@@ -107,7 +107,6 @@ static void host_mask(uint64_t mask)
 /* The same as one step with the look at what is pending. */
 static int64_t host_mask_unless_pending(thread_t *t, uint64_t mask)
 {
-    mask &= ~kick_bit();
     return blocking_svc(&t->signal.pending, SYS_rt_sigprocmask, SIG_SETMASK,
                         P(&mask), 0, SIGSET_SIZE, 0, 0);
 }
@@ -120,6 +119,7 @@ static void stray_by_mask(thread_t *t)
         set_pending(t, SIGNAL_STRAY);
 }
 
+/* The kick's number too: EL0 does not run meanwhile. */
 int64_t signal_block(thread_t *t)
 {
     return host_mask_unless_pending(t, ~0UL);
@@ -138,7 +138,7 @@ int64_t signal_set_mask(thread_t *t, uint64_t mask)
 
     /* First, for note_stray(). */
     t->signal.mask = mask & ~SIGNALS_UNMASKABLE;
-    ret = host_mask_unless_pending(t, t->signal.mask);
+    ret = host_mask_unless_pending(t, t->signal.mask & ~kick_bit());
     if (ret)
         t->signal.mask = old;
     else
@@ -199,10 +199,16 @@ void signal_before_exec(thread_t *t)
     siginfo_t info;
 
     host_call(SYS_rt_sigprocmask, SIG_SETMASK, P(&all), 0, SIGSET_SIZE, 0, 0);
+    signal_action_hand_over(t->proc, hv_kick_signal(), true);
     if (signal_take_kept(t, ~0UL, &info))
         host_call(SYS_rt_tgsigqueueinfo, (uint64_t) t->proc->pid,
                   (uint64_t) t->tid, (uint64_t) hv_kick_signal(), P(&info), 0,
                   0);
+}
+
+void signal_exec_failed(thread_t *t)
+{
+    signal_action_hand_over(t->proc, hv_kick_signal(), false);
 }
 
 /* --- Beginnings. */

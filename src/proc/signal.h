@@ -10,9 +10,10 @@
  * One number is shared: the kick's (hv_kick_signal()). It is never blocked in
  * the host; one that is no kick is kept here while the guest blocks it.
  *
- * The host's mask of a guest thread is therefore one of two: the guest's
- * without the kick's number, or, from the moment that a signal is noted until
- * its frame is built, everything without the kick's number.
+ * The host's mask of a guest thread is therefore one of three: the guest's
+ * without the kick's number; from the moment that a signal is noted until its
+ * frame is built, everything without the kick's number; and everything between
+ * signal_block() and signal_unblock().
  */
 #ifndef ELFUSE_PROC_SIGNAL_H
 #define ELFUSE_PROC_SIGNAL_H
@@ -100,6 +101,9 @@ void signal_action_set(struct proc *proc, int sig, const signal_action_t *act,
                        signal_action_t *old);
 /* The action for a signal that is being delivered: SA_RESETHAND is obeyed. */
 signal_action_t signal_action_take(struct proc *proc, int sig);
+/* Over exec the kernel keeps what is ignored: let it know, or take it back, of
+ * a signal for which elfuse has a handler in any case. */
+void signal_action_hand_over(struct proc *proc, int sig, bool over);
 /* From now on elfuse has handlers for what would write a core, and with
  * --strace or --stats for all that would end the process. */
 void signal_actions_start(struct proc *proc);
@@ -125,10 +129,10 @@ void signal_thread_start(struct thread *t);
 void signal_after_fork(struct thread *t, bool clear_handlers);
 
 /*
- * Nothing more is noted until signal_unblock(). CALL_RESTART (not 0) if
- * something has been already: then a call that changes or ends what signals
- * mean for the thread (a mask, fork, exec, exit) comes after the handler; it
- * returns that, having done nothing.
+ * Nothing is noted until signal_unblock(), and EL0 must not run. CALL_RESTART
+ * (not 0) if something has been already: then a call that changes or ends what
+ * signals mean for the thread (a mask, fork, exec, exit) comes after the
+ * handler; it returns that, having done nothing.
  */
 int64_t signal_block(struct thread *t);
 /* The host's mask is the guest's again. What is pending comes now. */
@@ -147,10 +151,12 @@ uint64_t signal_kept(const struct thread *t);
 /* Take it, as sigtimedwait does. False: nothing of `set` is kept. */
 bool signal_take_kept(struct thread *t, uint64_t set, siginfo_t *info);
 
-/* Before exec: the host's queue holds all that the next image is to have, and
- * everything is blocked, so that it keeps it: the mask is handed over. After an
- * exec that failed, signal_unblock(). */
+/* Before exec: the host's queue and dispositions hold all that the next image
+ * is to have, and everything is blocked, so that it keeps it: the mask is
+ * handed over. After an exec that failed, the second one and signal_unblock().
+ */
 void signal_before_exec(struct thread *t);
+void signal_exec_failed(struct thread *t);
 
 /* --- Delivery: proc/signal_deliver.c */
 

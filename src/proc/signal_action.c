@@ -153,6 +153,20 @@ signal_action_t signal_action_take(proc_t *proc, int sig)
     return act;
 }
 
+void signal_action_hand_over(proc_t *proc, int sig, bool over)
+{
+    signal_actions_t *actions = proc->signals;
+    const signal_action_t *act, ignore = {.handler = 1};
+
+    pthread_mutex_lock(&actions->lock);
+    act = action_of(actions, sig);
+    if (over && act->handler == 1)
+        host_action(sig, &ignore, NULL);
+    else
+        action_apply(proc, sig, act);
+    pthread_mutex_unlock(&actions->lock);
+}
+
 void signal_actions_start(proc_t *proc)
 {
     signal_actions_t *actions = proc->signals;

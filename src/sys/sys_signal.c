@@ -163,6 +163,15 @@ static void die_if_killed(thread_t *t, bool itself, uint64_t sig)
         proc_die(t->proc, SIGKILL);
 }
 
+/* A host thread of this process that the guest does not know. */
+static bool is_hidden_thread(thread_t *t, uint64_t tid)
+{
+    return (pid_t) tid != t->tid &&
+           host_call(SYS_tgkill, (uint64_t) t->proc->pid, tid, 0, 0, 0, 0) ==
+               0 &&
+           !thread_is_guest((pid_t) tid);
+}
+
 int64_t sys_kill(thread_t *t, const uint64_t *a)
 {
     die_if_killed(t, (pid_t) a[0] == t->proc->pid, a[1]);
@@ -171,12 +180,16 @@ int64_t sys_kill(thread_t *t, const uint64_t *a)
 
 int64_t sys_tkill(thread_t *t, const uint64_t *a)
 {
+    if (is_hidden_thread(t, a[0]))
+        return -ESRCH;
     die_if_killed(t, (pid_t) a[0] == t->tid, a[1]);
     return host_call(SYS_tkill, a[0], a[1], 0, 0, 0, 0);
 }
 
 int64_t sys_tgkill(thread_t *t, const uint64_t *a)
 {
+    if ((pid_t) a[0] == t->proc->pid && is_hidden_thread(t, a[1]))
+        return -ESRCH;
     die_if_killed(t, (pid_t) a[0] == t->proc->pid && (pid_t) a[1] == t->tid,
                   a[2]);
     return host_call(SYS_tgkill, a[0], a[1], a[2], 0, 0, 0);

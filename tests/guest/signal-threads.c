@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -142,6 +143,13 @@ static void test_directed(void)
     need(pthread_sigmask(SIG_SETMASK, &set, NULL) == 0, "sigmask");
 }
 
+static void *spin_main(void *arg)
+{
+    while (!atomic_load(&stop))
+        ;
+    return arg;
+}
+
 static int status_of(pid_t pid)
 {
     int status;
@@ -180,6 +188,36 @@ static void test_fork(void)
     need(signal(SIGSTKFLT, SIG_IGN) != SIG_ERR, "signal");
     need(sigprocmask(SIG_UNBLOCK, &set, NULL) == 0, "sigprocmask");
     need(signal(SIGSTKFLT, SIG_DFL) != SIG_ERR, "signal");
+}
+
+/* What the kernel forgets of a signal beyond the limit must not matter to those
+ * that nobody of the program has sent. */
+static void test_no_queue(void)
+{
+    struct rlimit none, old;
+    pthread_t spinner;
+    int wrong = 0;
+
+    need(getrlimit(RLIMIT_SIGPENDING, &old) == 0, "getrlimit");
+    none = old;
+    none.rlim_cur = 0;
+    atomic_store(&stop, false);
+    need(pthread_create(&spinner, NULL, spin_main, NULL) == 0,
+         "pthread_create");
+    need(setrlimit(RLIMIT_SIGPENDING, &none) == 0, "setrlimit");
+    for (int i = 0; i < 10; i++) {
+        pid_t pid = fork();
+        need(pid >= 0, "fork");
+        if (pid == 0)
+            _exit(3);
+        wrong += status_of(pid) != 3 << 8;
+    }
+    on(SIGUSR1, 0);
+    wrong += raise(SIGUSR1) != 0;
+    need(setrlimit(RLIMIT_SIGPENDING, &old) == 0, "setrlimit");
+    atomic_store(&stop, true);
+    need(pthread_join(spinner, NULL) == 0, "pthread_join");
+    is(wrong, 0, "fork beside a thread, RLIMIT_SIGPENDING being 0");
 }
 
 static volatile pid_t made;
@@ -253,7 +291,12 @@ static void test_children(void)
                                 SIGTERM, SIGSTKFLT, SIGPROF, SIGSYS,  32,
                                 33,      34,        64};
     int wrong = 0, status;
+    sigset_t set;
     pid_t pid;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    need(sigprocmask(SIG_BLOCK, &set, NULL) == 0, "sigprocmask");
 
     for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++) {
         uint64_t standard[4] = {0};
@@ -275,14 +318,19 @@ static void test_children(void)
                 pause();
         need(kill(pid, fatal[i]) == 0, "kill");
         status = status_of(pid);
-        wrong += !WIFSIGNALED(status) || WTERMSIG(status) != fatal[i];
+        if (!WIFSIGNALED(status) || WTERMSIG(status) != fatal[i]) {
+            tap_say("#   signal %d: status %#x", fatal[i], status);
+            wrong++;
+        }
     }
     is(wrong, 0, "default actions that end a process");
     pid = fork();
     need(pid >= 0, "fork");
     if (pid == 0) {
         raise(SIGTSTP);
+        sigwait(&set, &status);
         raise(SIGSTOP);
+        sigwait(&set, &status);
         _exit(7);
     }
     for (int i = 0; i < 2; i++) {
@@ -292,21 +340,21 @@ static void test_children(void)
         need(kill(pid, SIGCONT) == 0, "kill");
         need(waitpid(pid, &status, WCONTINUED) == pid, "waitpid");
         ok(WIFCONTINUED(status), "continued");
+        need(kill(pid, SIGUSR1) == 0, "kill");
     }
     is(status_of(pid), 7 << 8, "and ended");
 }
 
 int main(void)
 {
-    struct rlimit_ {
-        unsigned long cur, max;
-    } none = {0, 0};
+    struct rlimit none = {0, 0};
 
-    need(syscall(SYS_setrlimit, 4 /* RLIMIT_CORE */, &none) == 0, "setrlimit");
+    need(setrlimit(RLIMIT_CORE, &none) == 0, "setrlimit");
     need(sem_init(&ready, 0, 0) == 0 && sem_init(&handled, 0, 0) == 0,
          "sem_init");
     test_directed();
     test_fork();
+    test_no_queue();
     test_fork_in_handler();
     test_groups();
     test_children();

@@ -57,6 +57,7 @@ struct hv_vcpu {
      */
     atomic_bool kicked;
     bool line_high;
+    atomic_bool signalled; /* a kick's signal is on its way */
 };
 
 /* Leave the words for hv_error() and return `error`. */

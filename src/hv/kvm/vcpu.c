@@ -40,13 +40,20 @@ bool hv_kick_arrived(const siginfo_t *info)
 {
     if (own_vcpu)
         request_exit(own_vcpu);
-    return info->si_code == SI_QUEUE && info->si_ptr == &kick_mark;
+    if (info->si_code == SI_QUEUE && info->si_ptr == &kick_mark)
+        return true;
+    /* Beyond RLIMIT_SIGPENDING the kernel forgets what came with a signal.
+     * Relaxed: the signal itself comes after the store. */
+    return info->si_code == SI_USER && info->si_pid == 0 && own_vcpu &&
+           atomic_exchange_explicit(&own_vcpu->signalled, false,
+                                    memory_order_relaxed);
 }
 
-static void send_kick(const hv_vcpu_t *vcpu)
+static void send_kick(hv_vcpu_t *vcpu)
 {
     siginfo_t info;
 
+    atomic_store_explicit(&vcpu->signalled, true, memory_order_relaxed);
     memset(&info, 0, sizeof info);
     info.si_signo = KICK_SIGNAL;
     info.si_code = SI_QUEUE;
