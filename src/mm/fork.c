@@ -47,6 +47,7 @@ static void fork_vmas(mm_t *mm, gather_t *g)
         vma = vma_find(mm, end);
     }
     mm->mlock_future = 0;
+    mm->deny_write_exec = mm_host_denies_exec();
     mm->usage.locked = 0;
     mm->usage.peak_vm = mm->usage.total_vm;
 }

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 
 #include "mm/account.h"
@@ -138,6 +139,11 @@ void mm_lock_init(mm_t *mm)
     pthread_mutexattr_destroy(&attr);
 }
 
+bool mm_host_denies_exec(void)
+{
+    return prctl(66 /* PR_GET_MDWE */, 0, 0, 0, 0) > 0;
+}
+
 int mm_create(hv_vm_t *vm, const hv_caps_t *caps, const mm_options_t *opt,
               mm_t **out)
 {
@@ -150,6 +156,7 @@ int mm_create(hv_vm_t *vm, const hv_caps_t *caps, const mm_options_t *opt,
     mm->vm = vm;
     mm->caps = *caps;
     mm->randomise = opt->randomise;
+    mm->deny_write_exec = mm_host_denies_exec();
     RB_INIT(&mm->vmas);
     TAILQ_INIT(&mm->cpus);
     error = take_limits(mm, opt->limits);

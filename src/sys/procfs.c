@@ -243,15 +243,22 @@ static int64_t open_exe(thread_t *t, int fd, int flags)
     return ret < 0 ? ret : fd;
 }
 
-/* The directory of a thread that the guest does not know. */
-static bool is_hidden_task(const thread_t *t, const char *name)
+/* Could the number be one that is hidden? Cheap for most. */
+static bool task_suspect(const thread_t *t, long number)
 {
-    char dir[PATH_MAX + 1];
-    enum owner owner;
+    return is_own_task(t, number) && !thread_is_guest((pid_t) number);
+}
 
-    memcpy(dir, name, strlen(name) + 1);
-    (void) directory_tail(t, dir, &owner);
-    return owner == OWNER_HIDDEN;
+/* The directory of a thread that the guest does not know: other directories of
+ * procfs that are numbers have no comm. */
+static bool is_hidden_task(const thread_t *t, int fd, const char *name)
+{
+    const char *last = strrchr(name, '/');
+    char *end;
+
+    return last && isdigit((unsigned char) last[1]) &&
+           task_suspect(t, strtol(last + 1, &end, 10)) && !*end &&
+           faccessat(fd, "comm", F_OK, 0) == 0;
 }
 
 static int64_t opened_on_procfs(thread_t *t, int fd, int flags)
@@ -261,7 +268,7 @@ static int64_t opened_on_procfs(thread_t *t, int fd, int flags)
 
     if (is_mounted_file(fd) || !procfs_fd_name(fd, name))
         return -EACCES; /* it could be anything */
-    if (is_hidden_task(t, name))
+    if (is_hidden_task(t, fd, name))
         return -ENOENT;
     switch (classify(t, name, &tail)) {
     case OWN_HIDDEN:
@@ -315,35 +322,36 @@ bool procfs_link_is_exe(thread_t *t, int dirfd, const char *path)
     return is;
 }
 
-/* Could the number be one that is hidden? Cheap for most. */
-static bool number_suspect(const thread_t *t, long number)
+/* Is the number one of elfuse's in the guest's own directory of descriptors? */
+static bool is_hidden_fd(const thread_t *t, const char *name, long number)
 {
-    return fd_hidden((uint64_t) number) ||
-           (is_own_task(t, number) && !thread_is_guest((pid_t) number));
+    enum owner owner;
+    const char *tail = process_tail(t, name, &owner);
+
+    return tail && owner == OWNER_GUEST && fd_hidden((uint64_t) number) &&
+           (strncmp(tail, "fd/", 3) == 0 || strncmp(tail, "fdinfo/", 7) == 0);
 }
 
 bool procfs_path_is_hidden(thread_t *t, int dirfd, const char *path)
 {
     const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
-    char name[PATH_MAX + 1], *end;
-    const char *tail = NULL;
-    enum owner owner = OWNER_OTHER;
+    char name[PATH_MAX], *end;
+    bool hidden = false;
+    long number;
     int fd;
 
-    if (!isdigit((unsigned char) *last) ||
-        !number_suspect(t, strtol(last, &end, 10)) || *end)
+    if (!isdigit((unsigned char) *last))
+        return false;
+    number = strtol(last, &end, 10);
+    if (*end || (!fd_hidden((uint64_t) number) && !task_suspect(t, number)))
         return false;
     fd = openat(dirfd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return false;
     if (on_procfs(fd) && procfs_fd_name(fd, name))
-        tail = directory_tail(t, name, &owner);
+        hidden = is_hidden_fd(t, name, number) || is_hidden_task(t, fd, name);
     close(fd);
-    return owner == OWNER_HIDDEN ||
-           (tail && owner == OWNER_GUEST &&
-            (strncmp(tail, "fd/", 3) == 0 ||
-             strncmp(tail, "fdinfo/", 7) == 0) &&
-            fd_hidden((uint64_t) strtol(last, NULL, 10)));
+    return hidden;
 }
 
 bool procfs_path_is_exe(thread_t *t, int dirfd, const char *path)

@@ -122,16 +122,20 @@ static unsigned nr_threads(const proc_t *proc)
     return atomic_load_explicit(&proc->nr_threads, memory_order_relaxed);
 }
 
-/* Lines on threads and signals: elfuse has more of both. */
-static bool task_line(thread_t *t, const char *line, FILE *out)
+/* Lines on threads and signals: elfuse has more of both. *tid is whose file it
+ * is, as an earlier line has said; another thread's mask is its host thread's,
+ * to which the guest's is mirrored. */
+static bool task_line(thread_t *t, const char *line, pid_t *tid, FILE *out)
 {
     uint64_t ignored, caught;
 
+    if (sscanf(line, "Pid: %d", tid) == 1)
+        return false;
     if (strncmp(line, "FDSize:", 7) == 0)
         fputs("FDSize:\t64\n", out);
     else if (strncmp(line, "Threads:", 8) == 0)
         fprintf(out, "Threads:\t%u\n", nr_threads(t->proc));
-    else if (strncmp(line, "SigBlk:", 7) == 0)
+    else if (strncmp(line, "SigBlk:", 7) == 0 && *tid == t->tid)
         fprintf(out, "SigBlk:\t%016llx\n", (unsigned long long) t->signal.mask);
     else if (strncmp(line, "SigIgn:", 7) == 0) {
         signal_dispositions(t->proc, &ignored, &caught);
@@ -150,12 +154,13 @@ static int text_status(thread_t *t, int host_fd, FILE *out)
     char *line = NULL;
     size_t size = 0;
     mm_usage_t usage;
+    pid_t tid = t->tid;
 
     if (!in)
         return -errno;
     mm_usage(t->proc->mm, &usage);
     while (getline(&line, &size, in) > 0) {
-        if (!task_line(t, line, out) && !status_line(&usage, line, out))
+        if (!task_line(t, line, &tid, out) && !status_line(&usage, line, out))
             fputs(line, out);
     }
     free(line);
@@ -180,6 +185,7 @@ static bool stat_field(thread_t *t, const mm_usage_t *u, int field,
                        unsigned long long *value)
 {
     const mm_image_t *image = mm_image(t->proc->mm);
+    uint64_t ignored, caught;
     struct rlimit rss;
 
     switch (field) {
@@ -209,6 +215,11 @@ static bool stat_field(thread_t *t, const mm_usage_t *u, int field,
     case 30:
     case 35:
         *value = 0;
+        return true;
+    case 33: /* of the first 31 signals, as 34 */
+    case 34:
+        signal_dispositions(t->proc, &ignored, &caught);
+        *value = (field == 33 ? ignored : caught) & 0x7fffffff;
         return true;
     case 45:
         *value = image->start_data;

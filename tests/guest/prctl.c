@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/sysinfo.h>
+#include <sys/wait.h>
 
 #ifndef PR_SET_MDWE
 #define PR_SET_MDWE 65
@@ -348,10 +349,29 @@ static void test_for_ever(void)
     fails(sys_mprotect(x, PAGE, RW | PROT_EXEC), EACCES,
           "ever: does not become writable");
     is(sys_mprotect(x, PAGE, PROT_READ), 0, "ever: may become data");
+    int status;
+    pid_t pid = fork();
+    need(pid >= 0, "fork");
+    if (pid == 0)
+        _exit(sys_mprotect(p, PAGE, PROT_READ | PROT_EXEC) == -1 ? errno : 0);
+    is(waitpid(pid, &status, 0), pid, "ever: a child");
+    is(WEXITSTATUS(status), EACCES, "ever: inherits it");
+    pid = fork();
+    need(pid >= 0, "fork");
+    if (pid == 0) {
+        execl("/proc/self/exe", "prctl", "mdwe", NULL);
+        _exit(99);
+    }
+    is(waitpid(pid, &status, 0), pid, "ever: a program");
+    is(WEXITSTATUS(status), EACCES, "ever: inherits it");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "mdwe") == 0) {
+        char *p = map_rw(PAGE);
+        return sys_mprotect(p, PAGE, PROT_READ | PROT_EXEC) == -1 ? errno : 0;
+    }
     test_name();
     test_values();
     test_caps();
