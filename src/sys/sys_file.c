@@ -86,11 +86,12 @@ int64_t sys_close_range(thread_t *t, const uint64_t *a)
 
 /* dup3 onto one of our numbers. Past the guest's limit it is EBADF for the
  * kernel as well; below it the number is the guest's if it wants it. */
-static int64_t fdspace_for_guest(uint64_t from, uint64_t to, uint64_t flags)
+static int64_t fdspace_for_guest(thread_t *t, uint64_t from, uint64_t to,
+                                 uint64_t flags)
 {
     struct rlimit limit;
 
-    fdspace_set_limit(NULL, NULL, &limit);
+    fdspace_set_limit(t->proc, NULL, &limit);
     if ((uint32_t) to >= limit.rlim_cur ||
         host_call(SYS_fcntl, from, F_GETFD, 0, 0, 0, 0) < 0)
         return -EBADF;
@@ -104,7 +105,7 @@ int64_t sys_dup3(thread_t *t, const uint64_t *a)
     if (fd_hidden(a[0]))
         return -EBADF;
     if (fd_hidden(a[1])) {
-        int64_t ret = fdspace_for_guest(a[0], a[1], a[2]);
+        int64_t ret = fdspace_for_guest(t, a[0], a[1], a[2]);
 
         if (ret)
             return ret;
