@@ -37,6 +37,18 @@ static void set_stage(thread_t *t, uint32_t stage)
     word_wake(&t->host.stage);
 }
 
+/* A spare may have been sent away already. */
+static void become_ready(thread_t *t)
+{
+    uint32_t stage = HOST_STARTING;
+
+    /* Release: as set_stage(). */
+    if (atomic_compare_exchange_strong_explicit(
+            &t->host.stage, &stage, HOST_READY, memory_order_release,
+            memory_order_relaxed))
+        word_wake(&t->host.stage);
+}
+
 /* The stage when it is no longer `stage`. Acquire: see set_stage(). */
 static uint32_t wait_stage(thread_t *t, uint32_t stage)
 {
@@ -114,7 +126,7 @@ static void *host_main(void *arg)
         set_stage(t, HOST_FAILED);
         return NULL;
     }
-    set_stage(t, HOST_READY);
+    become_ready(t);
     if (!wait_for_go(t)) {
         hv_vcpu_release(t->vcpu);
         vcpus_give_back(t->proc, t->slot);
