@@ -12,6 +12,10 @@
 #define SPARES_FEW   4U
 
 struct spares {
+    /* Who looks for a vCPU that was used: one thread at a time, so that none
+     * sees the vCPUs in another's hands. Taken at a safe point, since its
+     * holder comes to some; the world's lock may be taken under it. */
+    pthread_mutex_t taking;
     pthread_mutex_t lock;        /* the list; a leaf */
     TAILQ_HEAD(, thread) list;   /* linked by world.entry; oldest first */
     _Atomic uint32_t generation; /* counts changes of attributes */
@@ -28,6 +32,7 @@ spares_t *spares_create(void)
 
 void spares_after_fork(spares_t *spares)
 {
+    pthread_mutex_init(&spares->taking, NULL);
     pthread_mutex_init(&spares->lock, NULL);
     TAILQ_INIT(&spares->list);
 }
@@ -104,8 +109,9 @@ static void send_away(thread_t *self,
         host_quit(self, t);
 }
 
-/* Up to SPARES_BATCH of them, as many as there are free vCPUs. */
-static void fill(thread_t *self)
+/* Up to SPARES_BATCH of them, as many as there are free vCPUs. False: a host
+ * thread could not be made. */
+static bool fill(thread_t *self)
 {
     spares_t *spares = self->proc->spares;
 
@@ -115,22 +121,23 @@ static void fill(thread_t *self)
         thread_t *t = slot ? host_start(self, slot) : NULL;
 
         if (!t)
-            return;
+            return !slot;
         t->host.creator = self->tid;
         t->host.generation = now;
         pthread_mutex_lock(&spares->lock);
         TAILQ_INSERT_TAIL(&spares->list, t, world.entry);
         pthread_mutex_unlock(&spares->lock);
     }
+    return true;
 }
 
-thread_t *spares_take(thread_t *self)
+static thread_t *take(thread_t *self, bool *failed)
 {
     thread_t *t;
 
     send_away(self, is_useless);
     if (count_usable(self) < SPARES_FEW)
-        fill(self);
+        *failed = !fill(self);
     t = unlist(self, is_usable);
     if (t)
         return t;
@@ -138,8 +145,21 @@ thread_t *spares_take(thread_t *self)
      * threads have given them up. */
     send_away(self, is_anything);
     thread_reap(self);
-    fill(self);
+    *failed = !fill(self);
     return unlist(self, is_usable);
+}
+
+thread_t *spares_take(thread_t *self, bool *failed)
+{
+    spares_t *spares = self->proc->spares;
+    thread_t *t;
+
+    world_enter_safe(self);
+    pthread_mutex_lock(&spares->taking);
+    world_leave_safe(self);
+    t = take(self, failed);
+    pthread_mutex_unlock(&spares->taking);
+    return t;
 }
 
 void spares_drop(thread_t *self)

@@ -11,6 +11,7 @@
 #define ELFUSE_PROC_SPARES_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct thread;
@@ -21,8 +22,9 @@ spares_t *spares_create(void);
 
 /* A thread that `self` may use, ready or about to be (host_wait_ready()). Makes
  * more of them when they become few, and takes the vCPUs of other threads'
- * spares when there are no others. NULL: no vCPU is free. */
-struct thread *spares_take(struct thread *self);
+ * spares when there are no others. NULL: no vCPU is free, or (*failed) a host
+ * thread could not be made. Comes to safe points. */
+struct thread *spares_take(struct thread *self, bool *failed);
 
 /* Send away those that `self` has made. */
 void spares_drop(struct thread *self);

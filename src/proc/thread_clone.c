@@ -49,15 +49,16 @@ static thread_t *prepare_new(thread_t *t, int64_t *error)
 /* A host thread with a vCPU, ready to go. */
 static thread_t *prepare(thread_t *t, int64_t *error)
 {
+    bool failed = false;
     thread_t *new;
 
     *error = 0;
     do {
         new = prepare_new(t, error);
         if (!new && !*error)
-            new = spares_take(t);
+            new = spares_take(t, &failed);
         /* The vCPU of a thread that has said so will be free in a moment. */
-    } while (!new && !*error && vcpus_wait_ending(t->proc));
+    } while (!new && !*error && !failed && vcpus_wait_free(t->proc));
     if (!new) {
         *error = -EAGAIN;
         return NULL;

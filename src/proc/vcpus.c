@@ -158,8 +158,8 @@ void vcpus_give_back(struct proc *proc, vcpu_t *vcpu)
     pthread_mutex_unlock(&vcpus->lock);
 }
 
-/* seq_cst, here and in the next two: a free vCPU is looked for, then whether
- * one is about to come; it becomes free, then nobody is ending any more. */
+/* seq_cst, here and in the next two: a vCPU is free before nobody is ending any
+ * more, and is looked for after that. */
 void vcpus_begin_ending(struct proc *proc)
 {
     atomic_fetch_add_explicit(&proc->vcpus->ending, 1, memory_order_seq_cst);
@@ -171,12 +171,18 @@ void vcpus_end_ending(struct proc *proc)
     word_wake(&proc->vcpus->ending);
 }
 
-bool vcpus_wait_ending(struct proc *proc)
+bool vcpus_wait_free(struct proc *proc)
 {
-    uint32_t now =
-        atomic_load_explicit(&proc->vcpus->ending, memory_order_seq_cst);
+    vcpus_t *vcpus = proc->vcpus;
+    uint32_t now = atomic_load_explicit(&vcpus->ending, memory_order_seq_cst);
+    bool any;
 
-    if (now)
-        word_wait(&proc->vcpus->ending, now);
-    return now != 0;
+    if (now) {
+        word_wait(&vcpus->ending, now);
+        return true;
+    }
+    pthread_mutex_lock(&vcpus->lock);
+    any = !TAILQ_EMPTY(&vcpus->free);
+    pthread_mutex_unlock(&vcpus->lock);
+    return any;
 }

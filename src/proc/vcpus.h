@@ -55,11 +55,11 @@ void vcpus_give_back(struct proc *proc, vcpu_t *vcpu);
 
 /*
  * Between the two a thread ends: it has told others so, but its vCPU is not
- * free yet. vcpus_wait_ending(): one of these has come to the second, if there
- * were any; false when there are none.
+ * free yet. vcpus_wait_free(): there may be a free one now; false when there is
+ * none, and nobody is ending.
  */
 void vcpus_begin_ending(struct proc *proc);
 void vcpus_end_ending(struct proc *proc);
-bool vcpus_wait_ending(struct proc *proc);
+bool vcpus_wait_free(struct proc *proc);
 
 #endif
