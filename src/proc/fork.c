@@ -58,6 +58,15 @@ static _Noreturn void child_failed(const char *what, int error)
     _exit(125);
 }
 
+static int hide_fd(int fd, void *arg)
+{
+    int hidden = fdspace_hide(fd);
+
+    if (hidden < 0)
+        child_failed("no descriptor is free", hidden);
+    return hidden;
+}
+
 /* The VM of the child, over what was copied of the parent. */
 static void child_vm(thread_t *t, bool shared_files)
 {
@@ -68,6 +77,8 @@ static void child_vm(thread_t *t, bool shared_files)
     /* Even with all its descriptors in use the guest can fork. */
     fdspace_lift(&limit);
     error = hv_vm_renew(proc->vm, shared_files);
+    if (!error && shared_files)
+        hv_each_fd(proc->vm, hide_fd, NULL);
     fdspace_restore(&limit);
     if (error)
         child_failed(hv_error(), error);

@@ -462,6 +462,29 @@ static void test_files(void)
     close(fd);
 }
 
+/* One table for both; its number comes through memory of both. */
+static void test_shared_table(void)
+{
+    int *fd = mmap(NULL, PAGE, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t pid;
+
+    need(GOOD(fd), "mmap");
+    pid = (pid_t) syscall(SYS_clone, CLONE_FILES | CLONE_FS | SIGCHLD, 0, 0, 0,
+                          0);
+    need(pid >= 0, "clone");
+    if (pid == 0) {
+        *fd = memfd_create("shared", 0);
+        umask(0123);
+        _exit(*fd > 2 && write(*fd, "abc", 3) == 3 ? 3 : 1);
+    }
+    is(finish(pid), 3, "CLONE_FILES: a file opened by the child");
+    is(lseek(*fd, 0, SEEK_CUR), 3, "is open in the parent");
+    is(umask(022), 0123, "CLONE_FS: one umask");
+    close(*fd);
+    is(run(child_empty, NULL), 0, "and fork works afterwards");
+    munmap(fd, PAGE);
+}
+
 /* --- clocks */
 
 static int64_t now(clockid_t clock)
@@ -551,6 +574,7 @@ int main(void)
     test_depth();
     test_together();
     test_files();
+    test_shared_table();
     test_clock();
     test_limit();
     return tap_done();
