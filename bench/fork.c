@@ -18,8 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-extern char **environ;
-
 static long now(void)
 {
     struct timespec ts;

@@ -15,8 +15,6 @@
 #include <sys/wait.h>
 #include <time.h>
 
-extern char **environ;
-
 #define GOOD_STATUS 42
 static char self[PATH_MAX]; /* this program's file */
 static char dir[] = "/tmp/exec-XXXXXX";
@@ -83,7 +81,7 @@ static int role_names(int argc, char **argv)
         strcmp(exe, argv[4]) != 0)
         return 3;
     for (int i = 0; i < argc; i++) {
-        strcpy(cmdline + len, argv[i]);
+        memcpy(cmdline + len, argv[i], strlen(argv[i]) + 1);
         len += strlen(argv[i]) + 1;
     }
     if (!file_is("/proc/self/cmdline", cmdline, len))
@@ -448,7 +446,7 @@ static void test_chain(void)
 
 static long try_exec(const char *path)
 {
-    return execve(path, ARGV(S("x"), S("good")), no_env);
+    return syscall(SYS_execve, path, ARGV(S("x"), S("good")), no_env);
 }
 
 static void write_file(const char *path, const void *data, size_t len, int mode)
@@ -678,11 +676,11 @@ static void test_shared_file(void)
     need(fd >= 0 && ftruncate(fd, PAGE) == 0, "file");
     p = mmap(NULL, PAGE, RW, MAP_SHARED, fd, 0);
     need(GOOD(p), "mmap");
-    strcpy(p, "first");
+    memcpy(p, "first", 6);
     pid = fork();
     need(pid >= 0, "fork");
     if (pid == 0) {
-        strcpy(p, "other");
+        memcpy(p, "other", 6);
         execl(self, "x", "good", NULL);
         _exit(100);
     }
@@ -738,7 +736,7 @@ int main(int argc, char **argv)
         return strcmp(argv[1], "script  two words") == 0 && argc == 3 ? 1 : 3;
     need(readlink("/proc/self/exe", self, sizeof self - 1) > 0, "self");
     need(mkdtemp(dir) != NULL && chmod(dir, 0755) == 0, "mkdtemp");
-    strcpy(copy, in_dir("prog"));
+    snprintf(copy, sizeof copy, "%s", in_dir("prog"));
     copy_self(copy);
     test_arguments();
     test_names();
