@@ -48,11 +48,19 @@ static int maps_line(host_maps_t *maps, char *line, uint64_t from)
 
 int host_proc_dir = -1;
 
+/* /proc/self/maps, or another file of that folder. */
+static int proc_self_open(const char *absolute)
+{
+    const char *name = absolute + strlen("/proc/");
+
+    return host_proc_dir < 0
+               ? open(absolute, O_RDONLY | O_CLOEXEC)
+               : openat(host_proc_dir, name, O_RDONLY | O_CLOEXEC);
+}
+
 static FILE *maps_open(void)
 {
-    int fd = host_proc_dir < 0
-                 ? open("/proc/self/maps", O_RDONLY | O_CLOEXEC)
-                 : openat(host_proc_dir, "self/maps", O_RDONLY | O_CLOEXEC);
+    int fd = proc_self_open("/proc/self/maps");
     FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
 
     if (!in && fd >= 0)
@@ -103,4 +111,25 @@ void host_maps_free(host_maps_t *maps)
         free(maps->map[i].path);
     free(maps->map);
     *maps = (host_maps_t){0};
+}
+
+/* Documentation/admin-guide/mm/pagemap.rst */
+#define PAGEMAP_PRESENT   (1UL << 63)
+#define PAGEMAP_EXCLUSIVE (1UL << 56)
+
+void host_shared_pages(uint64_t host, unsigned pages, size_t page, bool *flag)
+{
+    uint64_t entry[HOST_SHARED_MAX];
+    int fd = proc_self_open("/proc/self/pagemap");
+    size_t size = pages * sizeof(entry[0]), got = 0;
+
+    if (fd >= 0) {
+        ssize_t n = pread(fd, entry, size, (off_t) (host / page * 8));
+
+        got = n > 0 ? (size_t) n / sizeof(entry[0]) : 0;
+        close(fd);
+    }
+    for (unsigned i = 0; i < pages; i++)
+        flag[i] = i < got && (entry[i] & PAGEMAP_PRESENT) &&
+                  !(entry[i] & PAGEMAP_EXCLUSIVE);
 }

@@ -6,6 +6,7 @@
 #ifndef ELFUSE_MM_HOSTMAPS_H
 #define ELFUSE_MM_HOSTMAPS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,5 +31,14 @@ int host_maps_read(host_maps_t *maps, uint64_t from);
 /* The one that contains addr, or NULL. */
 const host_map_t *host_maps_find(const host_maps_t *maps, uint64_t addr);
 void host_maps_free(host_maps_t *maps);
+
+/*
+ * Which host pages are shared with another process, copied by neither since a
+ * fork: flag[i] says so of page i from host address `host` on (aligned to the
+ * host page), of `page` bytes each. Without /proc, of none. Fills at most
+ * HOST_SHARED_MAX.
+ */
+#define HOST_SHARED_MAX 512U
+void host_shared_pages(uint64_t host, unsigned pages, size_t page, bool *flag);
 
 #endif

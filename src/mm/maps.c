@@ -27,6 +27,7 @@ typedef struct line {
 
 typedef struct sizes { /* bytes */
     uint64_t rss, anonymous, file, shmem, clean, dirty, locked;
+    uint64_t shared; /* part of dirty */
 } sizes_t;
 
 static const char *anonymous_name(const mm_t *mm, const vma_t *vma)
@@ -37,6 +38,29 @@ static const char *anonymous_name(const mm_t *mm, const vma_t *vma)
         vma->end >= mm->image.start_stack && mm->image.start_stack)
         return "[stack]";
     return vma->name ? vma->name : "";
+}
+
+/* Bytes of present private memory that a fork has left shared. */
+static uint64_t shared_bytes(mm_t *mm, const line_t *l)
+{
+    size_t page = mm->caps.host_page;
+    bool flag[HOST_SHARED_MAX];
+    uint64_t v = l->start, n = 0;
+
+    while ((v = pt_next_table(mm, v, l->end)) < l->end) {
+        uint64_t block = v & ~(BLOCK_SIZE - 1);
+        uint64_t stop = min_u64(block + BLOCK_SIZE, l->end);
+        unsigned char present[BLOCK_PAGES];
+        uint64_t first = v;
+
+        host_shared_pages((uintptr_t) hostspace_ptr(mm, block),
+                          (unsigned) (BLOCK_SIZE / page), page, flag);
+        pt_present(mm, v, (stop - v) >> GUEST_PAGE_SHIFT, present);
+        for (; v < stop; v += GUEST_PAGE_SIZE)
+            n += present[(v - first) >> GUEST_PAGE_SHIFT] &&
+                 flag[(v - block) / page];
+    }
+    return n << GUEST_PAGE_SHIFT;
 }
 
 static line_t line_of(const mm_t *mm, const host_maps_t *maps, const vma_t *vma)
@@ -109,12 +133,14 @@ static sizes_t line_sizes(mm_t *mm, const line_t *l)
     sizes_t s = {0};
 
     s.rss = pt_count_present(mm, l->start, l->end) << GUEST_PAGE_SHIFT;
-    if (!vma->object)
+    if (!vma->object) {
         s.anonymous = s.rss;
-    else if (vma->object->anonymous || vma->object->attach)
+        s.shared = shared_bytes(mm, l);
+    } else if (vma->object->anonymous || vma->object->attach) {
         s.shmem = s.rss;
-    else
+    } else {
         s.file = s.rss;
+    }
     if (!vma->object || (vma->prot & PROT_WRITE))
         s.dirty = s.rss;
     else
@@ -133,6 +159,7 @@ static void sizes_add(sizes_t *sum, const sizes_t *s)
     sum->clean += s->clean;
     sum->dirty += s->dirty;
     sum->locked += s->locked;
+    sum->shared += s->shared;
 }
 
 static void size_print(FILE *out, const char *label, uint64_t bytes)
@@ -140,7 +167,8 @@ static void size_print(FILE *out, const char *label, uint64_t bytes)
     fprintf(out, "%-16s%8lu kB\n", label, bytes >> 10);
 }
 
-/* __show_smap(); pages count as private: whoever else maps them is unknown. */
+/* __show_smap(). Pages count as private but for those shared since a fork: who
+ * else maps a file's page is unknown. */
 static void sizes_print(FILE *out, const sizes_t *s, bool rollup)
 {
     size_print(out, "Rss:", s->rss);
@@ -152,9 +180,9 @@ static void sizes_print(FILE *out, const sizes_t *s, bool rollup)
         size_print(out, "Pss_Shmem:", s->shmem);
     }
     size_print(out, "Shared_Clean:", 0);
-    size_print(out, "Shared_Dirty:", 0);
+    size_print(out, "Shared_Dirty:", s->shared);
     size_print(out, "Private_Clean:", s->clean);
-    size_print(out, "Private_Dirty:", s->dirty);
+    size_print(out, "Private_Dirty:", s->dirty - s->shared);
     size_print(out, "Referenced:", s->rss);
     size_print(out, "Anonymous:", s->anonymous);
     size_print(out, "LazyFree:", 0);
