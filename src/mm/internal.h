@@ -69,8 +69,8 @@ void mm_lock_init(mm_t *mm);
 /* Takes the memory lock, and drains what EL1 has left (nothing yet). */
 void mm_lock(mm_t *mm);
 void mm_unlock(mm_t *mm);
-/* Does the host say that nothing may become executable? Kept over exec, and over
- * fork unless that was asked for otherwise. */
+/* Does the host say that nothing may become executable? Kept over exec, and
+ * over fork unless that was asked for otherwise. */
 bool mm_host_denies_exec(void);
 
 #endif

@@ -6,9 +6,9 @@
 #ifndef ELFUSE_SYS_SYS_H
 #define ELFUSE_SYS_SYS_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <signal.h>
 #include <stdio.h>
 
 #include "proc/proc.h"
