@@ -78,8 +78,10 @@ int thread_create(proc_t *proc, thread_t **result)
     if (!thread)
         return proc_vm_fail(-ENOMEM, "no memory for a thread");
     error = host_prepare();
-    if (error)
+    if (error) {
+        free(thread);
         return proc_vm_fail(error, "no thread can be made");
+    }
     thread_trace_exits(getenv("ELFUSE_TRACE_EXITS") != NULL);
     thread->tid = (pid_t) syscall(SYS_gettid);
     hv_vcpu_adopt(thread->vcpu);

@@ -28,12 +28,15 @@ int64_t sys_clock_gettime(thread_t *t, const uint64_t *a)
 
 int64_t sys_gettimeofday(thread_t *t, const uint64_t *a)
 {
-    struct timespec ts;
+    struct timespec ts = {0};
     struct timeval tv;
     struct timezone tz;
 
     if (a[0]) {
-        clock_read(t, CLOCK_REALTIME, &ts);
+        int64_t ret = clock_read(t, CLOCK_REALTIME, &ts);
+
+        if (ret)
+            return ret;
         tv.tv_sec = ts.tv_sec;
         tv.tv_usec = ts.tv_nsec / 1000;
         if (put_struct(t, a[0], &tv))

@@ -301,8 +301,8 @@ static int master;
 static void on_terminal(void *slave)
 {
     int s = *(int *) slave;
-    sigset_t all;
-    sigfillset(&all);
+    /* What a shell starts in the background ignores it. */
+    need(signal(SIGINT, SIG_DFL) != SIG_ERR, "SIGINT");
     close(master);
     need(setsid() == getpid(), "setsid");
     need(ioctl(s, TIOCSCTTY, 0) == 0, "TIOCSCTTY");
