@@ -6,8 +6,8 @@
  *
  *   IPA, b bits                           EL1 virtual (TTBR1, T1SZ = 16)
  *   0x0010_0000  doorbell, no memory      SHIM_DOORBELL_VA
- *   0x0200_0000  shim: image, tables,     SHIM_VA, SHIM_AREAS_VA
- *                vCPU areas (32 MiB)
+ *   0x0200_0000  shim: image, tables,     SHIM_VA, SHIM_AREAS_VA,
+ *                vCPU areas (32 MiB)      SHIM_FAST_VA
  *   2^(b-6)      page-table pool          SHIM_POOL_VA
  *   2^(b-5) ..   windows on guest memory  not mapped
  *
@@ -42,6 +42,7 @@
 #define SHIM_VA          ABI_UL(0xffff800000000000)
 #define SHIM_AREAS_VA    ABI_UL(0xffff800010000000)
 #define SHIM_DOORBELL_VA ABI_UL(0xffff800020000000)
+#define SHIM_FAST_VA     ABI_UL(0xffff800030000000)
 #define SHIM_POOL_VA     ABI_UL(0xffff808000000000)
 
 /* Offsets in the shim's 32 MiB. */
@@ -50,13 +51,16 @@
 #define SHIM_TABLES_OFF ABI_UL(0x00100000)
 #define SHIM_TABLES_MAX ABI_UL(0x00700000)
 #define SHIM_AREAS_OFF  ABI_UL(0x00800000)
+#define SHIM_FAST_OFF   ABI_UL(0x01800000) /* abi/fast.h: shared by all */
+#define SHIM_FAST_SIZE  ABI_UL(0x00100000)
 
 /*
- * One area for each vCPU: a guard page that EL1 does not map, then EL1's stack,
- * then at its top the frame (abi/frame.h). SP_EL1 points at the frame whenever
- * the vCPU is at EL0.
+ * One area for each vCPU, aligned to its size: three pages of abi/fast.h, a
+ * guard page that EL1 does not map, then EL1's stack, then at its top the frame
+ * (abi/frame.h). SP_EL1 points at the frame whenever the vCPU is at EL0.
  */
-#define VCPU_AREA_SIZE ABI_UL(0x4000)
-#define VCPU_MAX       512U
+#define VCPU_AREA_SIZE  ABI_UL(0x8000)
+#define VCPU_AREA_GUARD ABI_UL(0x3000)
+#define VCPU_MAX        512U
 
 #endif

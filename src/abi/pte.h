@@ -14,7 +14,9 @@
  *   backing  nothing known / known zero / may be dirty
  *   avail    available, retired (unmapped by EL1, not yet committed by the
  *            host), busy (a materialisation has claimed it)
- * and all zero says "host, nothing known, available": then the dirty map
+ * A level-2 descriptor that EL1 has retired keeps the table's address, and the
+ * entries of the table stay as they were; see abi/fast.h.
+ * All zero says "host, nothing known, available": then the dirty map
  * (mm/dirty.h) decides whether the page may be non-zero. A descriptor with bit
  * 0 clear and bit 1 set is EVICTED: every other bit is that of the valid
  * descriptor it was, the contents are live, but its window lost its IPA range.
@@ -49,6 +51,10 @@ typedef uint64_t pte_t;
 #define PTE_INV_RETIRED (1UL << 5)
 #define PTE_INV_BUSY    (1UL << 6)
 
+/* What EL1 writes over a page that it retires, never "zero"; and over the
+ * attributes of a table descriptor. */
+#define PTE_RETIRED (PTE_INV_EL1 | PTE_INV_DIRTY | PTE_INV_RETIRED)
+
 #define PTE_TABLE_DESC (PTE_VALID | PTE_TYPE)
 
 static inline int pte_valid(pte_t pte)
@@ -59,6 +65,12 @@ static inline int pte_valid(pte_t pte)
 static inline int pte_evicted(pte_t pte)
 {
     return (pte & (PTE_VALID | PTE_TYPE)) == PTE_TYPE;
+}
+
+/* Level 2: a table that EL1 has unlinked, and the host not taken back yet. */
+static inline int pte_retired_table(pte_t pte)
+{
+    return !(pte & PTE_VALID) && (pte & PTE_INV_RETIRED);
 }
 
 /* The page has contents that must be kept: valid, or evicted. */

@@ -89,18 +89,25 @@ static int map_pool(shim_t *shim, uint64_t ipa, uint64_t size)
     return error;
 }
 
-/* The lowest page of each area stays unmapped: EL1's stack ends there. */
+/* The guard page of each area stays unmapped: EL1's stack ends there. */
 static int map_areas(shim_t *shim)
 {
+    const uint64_t above = VCPU_AREA_GUARD + GUEST_PAGE_SIZE;
     int error = 0;
 
     for (unsigned i = 0; i < VCPU_MAX && !error; i++) {
-        uint64_t offset = i * VCPU_AREA_SIZE + GUEST_PAGE_SIZE;
+        uint64_t offset = i * VCPU_AREA_SIZE;
+        uint64_t va = SHIM_AREAS_VA + offset;
+        uint64_t ipa = IPA_SHIM + SHIM_AREAS_OFF + offset;
 
-        error = map_pages(shim, SHIM_AREAS_VA + offset,
-                          IPA_SHIM + SHIM_AREAS_OFF + offset,
-                          VCPU_AREA_SIZE - GUEST_PAGE_SIZE, EL1_DATA);
+        error = map_pages(shim, va, ipa, VCPU_AREA_GUARD, EL1_DATA);
+        if (!error)
+            error = map_pages(shim, va + above, ipa + above,
+                              VCPU_AREA_SIZE - above, EL1_DATA);
     }
+    if (!error)
+        error = map_pages(shim, SHIM_FAST_VA, IPA_SHIM + SHIM_FAST_OFF,
+                          SHIM_FAST_SIZE, EL1_DATA);
     return error;
 }
 
@@ -184,6 +191,11 @@ int shim_load(hv_vm_t *vm, uint64_t pool_ipa, uint64_t pool_size, shim_t *shim)
 int shim_show(hv_vm_t *vm, const shim_t *shim)
 {
     return hv_map(vm, IPA_SHIM, shim->memory, SHIM_SIZE);
+}
+
+fast_shared_t *shim_fast(const shim_t *shim)
+{
+    return (void *) (shim->memory + SHIM_FAST_OFF);
 }
 
 vcpu_frame_t *shim_frame(const shim_t *shim, unsigned vcpu)

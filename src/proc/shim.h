@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "abi/frame.h"
+#include "abi/fast.h"
 #include "hv/hv.h"
 
 typedef struct shim {
@@ -29,6 +29,8 @@ int shim_load(hv_vm_t *vm, uint64_t pool_ipa, uint64_t pool_size, shim_t *shim);
 /* Give the loaded shim to another VM (fork). -errno. */
 int shim_show(hv_vm_t *vm, const shim_t *shim);
 
+/* What all vCPUs share for mmap and munmap. */
+fast_shared_t *shim_fast(const shim_t *shim);
 /* The frame of a vCPU: here, and as EL1 sees it. */
 vcpu_frame_t *shim_frame(const shim_t *shim, unsigned vcpu);
 uint64_t shim_frame_va(unsigned vcpu);

@@ -11,6 +11,30 @@
 
 #include <stdint.h>
 
+#include "abi/fast.h"
+
+/*
+ * A descriptor, read and written as a whole (Arm ARM B2.2.1) and in no order.
+ * Relaxed atomics, but for gcc, which would compute each address anew.
+ */
+static inline uint64_t arch_load(const uint64_t *word)
+{
+#if __STDC_HOSTED__
+    return __atomic_load_n(word, __ATOMIC_RELAXED);
+#else
+    return *(const volatile uint64_t *) word;
+#endif
+}
+
+static inline void arch_store(uint64_t *word, uint64_t value)
+{
+#if __STDC_HOSTED__
+    __atomic_store_n(word, value, __ATOMIC_RELAXED);
+#else
+    *(volatile uint64_t *) word = value;
+#endif
+}
+
 /* The shim is freestanding, a unit test is not. */
 #if __STDC_HOSTED__
 void arch_dsb_ishst(void);
@@ -21,7 +45,26 @@ void arch_tlbi_vae1is(uint64_t operand);
 void arch_tlbi_rvale1is(uint64_t operand);
 void arch_tlbi_rvae1is(uint64_t operand);
 void arch_tlbi_vmalle1is(void);
+_Noreturn void arch_trap(void);
+fast_shared_t *arch_fast_shared(void);
 #else
+
+/* What all vCPUs share. */
+static inline fast_shared_t *arch_fast_shared(void)
+{
+    uint64_t address = SHIM_FAST_VA;
+
+    /* Not to be composed of its quarters at each use. */
+    __asm__("" : "+r"(address));
+    return (fast_shared_t *) address;
+}
+
+/* A broken invariant: an exception at EL1, which the host reports. */
+_Noreturn static inline void arch_trap(void)
+{
+    __asm__ volatile("brk #0");
+    __builtin_unreachable();
+}
 
 static inline void arch_dsb_ishst(void)
 {

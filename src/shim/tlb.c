@@ -58,6 +58,16 @@ static void invalidate_range(uint64_t va, uint64_t pages, bool leaf, bool range)
     }
 }
 
+void tlb_invalidate(uint64_t va, uint64_t pages, bool leaf)
+{
+    bool range = __atomic_load_n(&have_range, __ATOMIC_RELAXED);
+
+    if (pages > (range ? ALL_PAGES_RANGE : ALL_PAGES_SINGLE))
+        arch_tlbi_vmalle1is();
+    else
+        invalidate_range(va, pages, leaf, range);
+}
+
 static void invalidate(const tlb_request_t *tlb, uint32_t kind)
 {
     bool leaf = !(kind & TLB_TABLE);

@@ -9,8 +9,11 @@
  * hypervisor reports to the host. When the store completes, the host has done
  * its part, and EL0 goes on with what the frame says then.
  *
+ * mmap and munmap may be served before that, by map.c and unmap.c.
+ *
  * Interrupts stay masked at EL1 (exception entry masks them; nothing unmasks).
  */
+#include "abi/fast.h"
 #include "abi/frame.h"
 #include "abi/layout.h"
 
@@ -26,6 +29,23 @@
     .balign 128
     stp x0, x1, [sp, #FRAME_X]
     mov w0, #\exit
+    b save
+    .endm
+
+/* The same, but mmap and munmap may be served here. ESR_EL1.EC, bits 31:26, is
+ * 0x15 for an SVC; the call's number is w8. */
+    .macro sync_from_el0
+    .balign 128
+    stp x0, x1, [sp, #FRAME_X]
+    mrs x1, esr_el1
+    ubfx x1, x1, #26, #6
+    cmp x1, #0x15
+    b.ne 1f
+    cmp w8, #FAST_NR_MMAP
+    b.eq fast
+    cmp w8, #FAST_NR_MUNMAP
+    b.eq fast
+1:  mov w0, #FRAME_EXIT_SYNC
     b save
     .endm
 
@@ -49,7 +69,7 @@ shim_vectors:
     unexpected 5
     unexpected 6
     unexpected 7
-    from_el0 FRAME_EXIT_SYNC /* EL0, AArch64 */
+    sync_from_el0 /* EL0, AArch64 */
     from_el0 FRAME_EXIT_IRQ
     unexpected 10
     unexpected 11
@@ -69,6 +89,7 @@ save:
     stp x14, x15, [sp, #FRAME_X + 112]
     stp x16, x17, [sp, #FRAME_X + 128]
     stp x18, x19, [sp, #FRAME_X + 144]
+save_rest:
     stp x20, x21, [sp, #FRAME_X + 160]
     stp x22, x23, [sp, #FRAME_X + 176]
     stp x24, x25, [sp, #FRAME_X + 192]
@@ -121,6 +142,49 @@ restore:
     ldp x2, x3, [sp, #FRAME_X + 16]
     ldp x0, x1, [sp, #FRAME_X]
     eret
+
+/*
+ * mmap or munmap, w8. What C may change of EL0's registers is saved, the rest
+ * stays where it is. x0 and x1 are in the frame. The area is aligned to its
+ * size, with the control page at its bottom.
+ */
+fast:
+    mov x1, sp
+    and x1, x1, #~(VCPU_AREA_SIZE - 1)
+    ldr w1, [x1, #FAST_ON]
+    mov w0, #FRAME_EXIT_SYNC
+    cbz w1, save
+    stp x2, x3, [sp, #FRAME_X + 16]
+    stp x4, x5, [sp, #FRAME_X + 32]
+    stp x6, x7, [sp, #FRAME_X + 48]
+    stp x8, x9, [sp, #FRAME_X + 64]
+    stp x10, x11, [sp, #FRAME_X + 80]
+    stp x12, x13, [sp, #FRAME_X + 96]
+    stp x14, x15, [sp, #FRAME_X + 112]
+    stp x16, x17, [sp, #FRAME_X + 128]
+    stp x18, x19, [sp, #FRAME_X + 144]
+    str x30, [sp, #FRAME_X + 240]
+    mov x0, sp
+    cmp w8, #FAST_NR_MMAP
+    b.ne 1f
+    bl shim_fast_mmap
+    b 2f
+1:  bl shim_fast_munmap
+2:  ldr x30, [sp, #FRAME_X + 240]
+    tbnz x0, #63, 3f
+    ldp x16, x17, [sp, #FRAME_X + 128]
+    ldr x18, [sp, #FRAME_X + 144]
+    ldp x14, x15, [sp, #FRAME_X + 112]
+    ldp x12, x13, [sp, #FRAME_X + 96]
+    ldp x10, x11, [sp, #FRAME_X + 80]
+    ldp x8, x9, [sp, #FRAME_X + 64]
+    ldp x6, x7, [sp, #FRAME_X + 48]
+    ldp x4, x5, [sp, #FRAME_X + 32]
+    ldp x2, x3, [sp, #FRAME_X + 16]
+    ldr x1, [sp, #FRAME_X + 8]
+    eret
+3:  mov w0, #FRAME_EXIT_SYNC
+    b save_rest
 
 /* A new vCPU, sp at its frame: say so. */
     .global shim_entry
