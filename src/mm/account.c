@@ -44,6 +44,7 @@ void account_init(struct mm *mm)
         maps > 2 * HOST_MAPS_SPARE ? maps - HOST_MAPS_SPARE : maps / 2;
     mm->mmap_min =
         sysctl_number("/proc/sys/vm/mmap_min_addr", MMAP_MIN_DEFAULT);
+    mm->commit_strict = sysctl_number("/proc/sys/vm/overcommit_memory", 0) == 2;
     /* Mode 0 refuses only what passes all memory there is. */
     mm->commit_limit = UINT64_MAX;
     if (sysctl_number("/proc/sys/vm/overcommit_memory", 0) == 0 &&

@@ -7,6 +7,7 @@
 
 #include "mm/account.h"
 #include "mm/calls.h"
+#include "mm/fast.h"
 
 static bool data_limit_allows(const mm_t *mm, uint64_t addr)
 {
@@ -36,6 +37,7 @@ static bool brk_grow(mm_t *mm, mm_cpu_t *cpu, uint64_t old, uint64_t end)
         .offset = old,
     };
 
+    fast_claim_fixed(mm, old, end);
     if (mm->mlock_future & MCL_FUTURE)
         area.flags |= VMA_LOCKED;
     if ((mm->mlock_future & MCL_FUTURE) && (mm->mlock_future & MCL_ONFAULT))
@@ -58,6 +60,7 @@ static bool brk_grow(mm_t *mm, mm_cpu_t *cpu, uint64_t old, uint64_t end)
 
 static bool brk_shrink(mm_t *mm, mm_cpu_t *cpu, uint64_t end, uint64_t old)
 {
+    fast_claim(mm, end, old);
     if (unmap_check(mm, end, old, 0))
         return false;
     unmap_now(mm, cpu, end, old);

@@ -44,6 +44,7 @@ typedef struct map_request {
     uint64_t offset;
     int prot, fd;
     uint32_t vma_flags;
+    uint64_t window;         /* 0, or where EL1 would have placed it */
     object_ref_t backing;    /* object NULL: private anonymous memory */
     struct segment *segment; /* of shmat; NULL: mmap */
 } map_request_t;

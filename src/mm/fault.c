@@ -8,6 +8,7 @@
 
 #include "mm/account.h"
 #include "mm/calls.h"
+#include "mm/fast.h"
 #include "stats.h"
 
 /* acct_stack_growth(): may vma begin at start, which is below it? */
@@ -35,6 +36,7 @@ static bool stack_grow(mm_t *mm, vma_t *vma, uint64_t start)
         return false;
     account_add(mm, vma->prot, vma->flags,
                 (int64_t) ((vma->start - start) >> GUEST_PAGE_SHIFT));
+    fast_mark(mm, start, vma->start);
     vma_set_range(mm, vma, start, vma->end);
     return true;
 }
@@ -85,11 +87,27 @@ static void fault_reprotect(mm_t *mm, mm_cpu_t *cpu, const vma_t *vma,
     gather_finish(&g);
 }
 
+/* Keep EL1 out of what this fault may change, also by growing a stack. */
+static void fault_claim(mm_t *mm, const mm_cpu_t *cpu, uint64_t addr)
+{
+    uint64_t start, end;
+    const vma_t *vma;
+
+    materialise_reach(cpu, addr, &start, &end);
+    fast_claim_touch(mm, start, end);
+    vma = vma_find(mm, addr);
+    if (vma && vma->start > addr && (vma->flags & VMA_GROWSDOWN))
+        fast_claim_fixed(mm, addr & GUEST_PAGE_MASK, vma->start);
+}
+
 static mm_fault_t fault_locked(mm_t *mm, mm_cpu_t *cpu, uint64_t addr,
                                enum mm_access access)
 {
-    vma_t *vma = vma_find_grow(mm, addr);
+    vma_t *vma;
 
+    if (mm->fast)
+        fault_claim(mm, cpu, addr);
+    vma = vma_find_grow(mm, addr);
     if (!vma)
         return fault_signal(SIGSEGV, SEGV_MAPERR);
     if (!vma_allows(vma, access))

@@ -10,6 +10,7 @@
 
 #include "mm/account.h"
 #include "mm/calls.h"
+#include "mm/fast.h"
 #include "mm/tablepool.h"
 
 /* The other threads, with their spans and the requests in their frames, are
@@ -20,6 +21,7 @@ static void only_cpu(mm_t *mm, mm_cpu_t *cpu)
     TAILQ_INIT(&mm->cpus);
     TAILQ_INSERT_TAIL(&mm->cpus, cpu, entry);
     revoking_renew(mm, cpu);
+    fast_after_fork(mm, cpu);
 }
 
 int mm_fork_renew(mm_t *mm, mm_cpu_t *cpu)

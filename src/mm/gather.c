@@ -325,6 +325,16 @@ void revoking_renew(struct mm *mm, struct mm_cpu *cpu)
     cpu->tlb_seen = cpu->tlb_sequence;
 }
 
+void revoking_add_backing(struct mm *mm, uint64_t start, uint64_t end)
+{
+    revoked_t *r = revoked_new(mm, REVOKED_BACKING, start, end);
+
+    r->cpu = NULL;
+    r->next = mm->revoking->list;
+    mm->revoking->list = r;
+    atomic_store_explicit(&mm->revoking->pending, true, memory_order_relaxed);
+}
+
 bool revoking_pending(const struct mm *mm)
 {
     return atomic_load_explicit(&mm->revoking->pending, memory_order_relaxed);

@@ -64,6 +64,9 @@ struct revoking *revoking_create(void);
 void revoking_renew(struct mm *mm, struct mm_cpu *cpu);
 /* Free what waits for nothing any more; mm->lock is held. */
 void revoking_collect(struct mm *mm, struct mm_cpu *cpu);
+/* Backing of [start, end), which nobody can reach any more, is dropped when no
+ * span is in the way. */
+void revoking_add_backing(struct mm *mm, uint64_t start, uint64_t end);
 /* True when mm_after_exit has something to look at. Any thread. */
 bool revoking_pending(const struct mm *mm);
 

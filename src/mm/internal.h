@@ -23,6 +23,7 @@ struct hostspace;
 struct windows;
 struct table_pool;
 struct revoking;
+struct fast;
 
 struct mm {
     /*
@@ -46,6 +47,7 @@ struct mm {
     int mlock_future; /* MCL_FUTURE | MCL_ONFAULT as given */
     struct rlimit limit_as, limit_data, limit_stack, limit_memlock;
     uint64_t commit_limit; /* pages of the largest mapping not NORESERVE */
+    bool commit_strict;    /* overcommit mode 2 */
     /* Objects alive, and how many the host's limit of mappings leaves room for
      * beside what guest memory itself needs. */
     uint64_t nr_objects, max_objects;
@@ -60,6 +62,7 @@ struct mm {
     struct table_pool *pool;
     struct revoking *revoking;
     dirty_map_t *dirty;
+    struct fast *fast; /* mmap and munmap at EL1 (fast.h); NULL: off */
 
     /* Registered threads, for spans: whoever frees backing looks at them. */
     TAILQ_HEAD(, mm_cpu) cpus;

@@ -8,6 +8,7 @@
 
 #include "mm/account.h"
 #include "mm/calls.h"
+#include "mm/fast.h"
 
 /* Values that older C libraries do not have. */
 enum {
@@ -284,6 +285,7 @@ int64_t mm_madvise(mm_t *mm, mm_cpu_t *cpu, uint64_t addr, uint64_t len,
     if (advice == ADVICE_HWPOISON || advice == ADVICE_SOFT_OFFLINE)
         return -EPERM;
     mm_lock(mm);
+    fast_claim(mm, start, start + size);
     gather_begin(&a.gather, mm, cpu);
     err = advise_walk(&a, start, start + size);
     gather_finish(&a.gather);

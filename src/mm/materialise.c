@@ -17,8 +17,10 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "mm/fast.h"
 #include "mm/internal.h"
 #include "mm/tablepool.h"
+#include "proc/proc.h" /* elfuse_panic only */
 #include "stats.h"
 
 /* Pages taken by a first touch: of clean backing an aligned group, of backing
@@ -136,10 +138,18 @@ static void fill_run(const piece_t *p, uint64_t v, uint64_t end, pte_t state,
     pool->resident += pages;
 }
 
+/* The bit that lets EL1 unmap the pages of a plain VMA. */
+static pte_t retirable(const piece_t *p)
+{
+    return fast_in_zone(p->mm, p->start, p->end) && fast_plain(p->vma)
+               ? PTE_SW_EL1
+               : 0;
+}
+
 /* Fill the piece from private anonymous backing at IPA `ipa`. */
 static void fill_anonymous(const piece_t *p, uint64_t ipa)
 {
-    pte_t base = pte_prot(p->vma->prot);
+    pte_t base = pte_prot(p->vma->prot) | retirable(p);
     table_pool_t *pool = p->mm->pool;
     int64_t valid = 0;
     uint64_t end;
@@ -251,6 +261,8 @@ static int map_object(piece_t *p, struct mm_cpu *cpu)
 static int map_pieces(struct mm *mm, struct mm_cpu *cpu, struct vma *vma,
                       uint64_t start, uint64_t end, bool zero_only)
 {
+    if (!fast_excluded(mm, start, end))
+        elfuse_panic("mm: %#lx-%#lx is touched, but not claimed", start, end);
     if (revoking_pending(mm))
         gather_wait_for(mm, cpu, start, end);
     while (start < end) {
@@ -345,11 +357,28 @@ static int fault_strided(struct mm *mm, struct mm_cpu *cpu, struct vma *vma,
     while (!error && --n) {
         page += cpu->fault_stride;
         if (page < vma->start || page >= vma->end ||
+            !fast_excluded(mm, page, page + GUEST_PAGE_SIZE) ||
             map_pieces(mm, cpu, vma, page, page + GUEST_PAGE_SIZE, false))
             break;
         cpu->fault_last = page;
     }
     return error;
+}
+
+void materialise_reach(const struct mm_cpu *cpu, uint64_t addr, uint64_t *start,
+                       uint64_t *end)
+{
+    uint64_t page = addr & GUEST_PAGE_MASK, stride = cpu->fault_stride;
+    uint64_t reach = stride * (STRIDE_AHEAD + 1);
+
+    *start = page & ~(BLOCK_SIZE - 1);
+    *end = *start + 2 * BLOCK_SIZE;
+    if (cpu->fault_run < STRIDE_RUN - 1 || page - cpu->fault_last != stride)
+        return;
+    if ((int64_t) stride > 0 && page + reach > page)
+        *end = *end > page + reach ? *end : page + reach;
+    else if (page + reach < page)
+        *start = page + reach;
 }
 
 static uint64_t clip_end(const struct vma *vma, uint64_t start, uint64_t pages)

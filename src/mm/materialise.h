@@ -28,6 +28,9 @@ struct vma;
  */
 int materialise_fault(struct mm *mm, struct mm_cpu *cpu, struct vma *vma,
                       uint64_t addr);
+/* Where materialise_fault() for addr may go: the range to claim before. */
+void materialise_reach(const struct mm_cpu *cpu, uint64_t addr, uint64_t *start,
+                       uint64_t *end);
 /* Exactly the pages of [start, end), all inside vma: host access, POPULATE. */
 int materialise_range(struct mm *mm, struct mm_cpu *cpu, struct vma *vma,
                       uint64_t start, uint64_t end);

@@ -8,6 +8,7 @@
 
 #include "mm/account.h"
 #include "mm/calls.h"
+#include "mm/fast.h"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ  22
@@ -140,6 +141,9 @@ int64_t mm_mlock(mm_t *mm, mm_cpu_t *cpu, uint64_t addr, uint64_t len,
     if (flags & MLOCK_ONFAULT)
         lock |= VMA_LOCKONFAULT;
     mm_lock(mm);
+    fast_claim(mm, start & GUEST_PAGE_MASK,
+               (start & GUEST_PAGE_MASK) +
+                   page_align(len + (start & ~GUEST_PAGE_MASK)));
     if (!account_can_mlock(mm))
         result = -EPERM;
     else
@@ -158,6 +162,7 @@ int64_t mm_munlock(mm_t *mm, mm_cpu_t *cpu, uint64_t addr, uint64_t len)
 
     start &= GUEST_PAGE_MASK;
     mm_lock(mm);
+    fast_claim(mm, start, start + size);
     err = lock_range(mm, start, start + size, 0);
     mm_unlock(mm);
     return err;
@@ -186,6 +191,7 @@ int64_t mm_mlockall(mm_t *mm, mm_cpu_t *cpu, int flags)
     if (flags & MCL_ONFAULT)
         lock |= VMA_LOCKONFAULT;
     mm_lock(mm);
+    fast_claim(mm, 0, mm->task_size);
     if (!account_can_mlock(mm)) {
         result = -EPERM;
     } else if ((flags & MCL_CURRENT) &&
@@ -207,6 +213,7 @@ int64_t mm_mlockall(mm_t *mm, mm_cpu_t *cpu, int flags)
 int64_t mm_munlockall(mm_t *mm, mm_cpu_t *cpu)
 {
     mm_lock(mm);
+    fast_claim(mm, 0, mm->task_size);
     mm->mlock_future = 0;
     lock_all(mm, 0);
     mm_unlock(mm);

@@ -12,6 +12,7 @@
 #include <sys/random.h>
 
 #include "mm/account.h"
+#include "mm/fast.h"
 #include "mm/internal.h"
 #include "mm/tablepool.h"
 #include "proc/proc.h" /* elfuse_panic only */
@@ -179,6 +180,8 @@ void mm_cpu_init(mm_t *mm, mm_cpu_t *cpu, vcpu_frame_t *frame)
     cpu->frame = frame;
     cpu->tlb_sequence = cpu->tlb_seen = frame ? frame->tlb.sequence : 0;
     TAILQ_INSERT_TAIL(&mm->cpus, cpu, entry);
+    if (mm->fast)
+        fast_cpu_init(mm, cpu);
     mm_unlock(mm);
 }
 
@@ -186,6 +189,8 @@ void mm_cpu_park(mm_t *mm, mm_cpu_t *cpu)
 {
     mm_lock(mm);
     gather_end_cpu(mm, cpu);
+    if (mm->fast)
+        fast_cpu_end(mm, cpu);
     cpu->frame = NULL;
     mm_unlock(mm);
 }
@@ -218,26 +223,64 @@ void mm_lock(mm_t *mm)
 
     if (error)
         elfuse_panic("mm: cannot take the memory lock: %s", strerror(error));
-    /* Draining EL1's rings comes here. */
+    if (mm->fast)
+        fast_drain(mm);
 }
 
 void mm_unlock(mm_t *mm)
 {
-    int error = pthread_mutex_unlock(&mm->lock);
+    int error;
 
+    if (mm->fast) {
+        fast_update_off(mm);
+        fast_release(mm);
+    }
+    error = pthread_mutex_unlock(&mm->lock);
     if (error)
         elfuse_panic("mm: cannot release the memory lock: %s", strerror(error));
 }
 
+int mm_fast_enable(mm_t *mm, fast_shared_t *shared, uint64_t tables)
+{
+    shared->tables = tables;
+    shared->root = mm_ttbr0(mm);
+    return fast_create(mm, shared);
+}
+
+void mm_enter_guest(mm_t *mm, mm_cpu_t *cpu)
+{
+    if (mm->fast)
+        fast_enter_guest(mm, cpu);
+}
+
+/* The memory that EL1 has retired may be too much to keep, and may be granted
+ * again. */
+static void reuse_retired(mm_t *mm, mm_cpu_t *cpu)
+{
+    gather_t g;
+
+    gather_begin(&g, mm, cpu);
+    pt_trim(mm, &g);
+    gather_finish(&g);
+    fast_rewind(mm, cpu);
+}
+
 void mm_after_exit(mm_t *mm, mm_cpu_t *cpu)
 {
-    /* Nothing asked for since the last look, and nothing held by a span. */
-    if (!revoking_pending(mm))
-        return;
-    mm_lock(mm);
-    cpu->tlb_seen = cpu->tlb_sequence;
-    revoking_collect(mm, cpu);
-    mm_unlock(mm);
+    bool records = mm->fast && fast_pending(mm, cpu);
+
+    /* Nothing done at EL1, nothing asked for since the last look, and nothing
+     * held by a span. */
+    if (records || revoking_pending(mm)) {
+        mm_lock(mm);
+        cpu->tlb_seen = cpu->tlb_sequence;
+        revoking_collect(mm, cpu);
+        if (records)
+            reuse_retired(mm, cpu);
+        mm_unlock(mm);
+    }
+    if (mm->fast)
+        fast_leave_guest(mm, cpu);
 }
 
 uint64_t mm_ttbr0(const mm_t *mm)

@@ -20,6 +20,7 @@
 
 #include <bsd/sys/queue.h>
 
+#include "abi/fast.h"
 #include "abi/frame.h"
 #include "hv/hv.h"
 #include "mm/span.h"
@@ -47,6 +48,11 @@ typedef struct mm_cpu {
     uint32_t fault_pages;  /* what the last fault materialised */
     uint32_t fault_run;    /* faults in a row at that distance */
     span_slot_t span[SPAN_SLOTS];
+    /* mmap and munmap at EL1 (mm/fast.h). */
+    fast_control_t *fast; /* NULL: not for this one */
+    bool no_fast; /* the thread may vanish at any time (a vfork child): set
+                     before mm_cpu_init() */
+    uint64_t fast_commits; /* fast_t.commits when its window was last moved */
     TAILQ_ENTRY(mm_cpu) entry; /* in mm's list */
 } mm_cpu_t;
 
@@ -70,7 +76,7 @@ int mm_create(hv_vm_t *vm, const hv_caps_t *caps, const mm_options_t *opt,
               mm_t **mm);
 const char *mm_error(void);
 /* From here on until mm_cpu_remove() mm knows the thread; any thread may call
- * it. `cpu` is all zero but for run_shim. */
+ * it. `cpu` is all zero but for run_shim and no_fast. */
 void mm_cpu_init(mm_t *mm, mm_cpu_t *cpu, vcpu_frame_t *frame);
 /*
  * The end of a thread, called by itself. mm_cpu_park(): what the frame's
@@ -82,6 +88,16 @@ void mm_cpu_remove(mm_t *mm, mm_cpu_t *cpu);
 /* The same for a thread that is no more: `self` does for it what is left, its
  * spans are void. */
 void mm_cpu_bury(mm_t *mm, mm_cpu_t *dead, mm_cpu_t *self);
+
+/*
+ * Have mmap and munmap served at EL1. `shared` is all zero; EL1 finds the table
+ * at IPA x at x + tables. Before the first mapping and the first mm_cpu_init().
+ * -ENOMEM.
+ */
+int mm_fast_enable(mm_t *mm, fast_shared_t *shared, uint64_t tables);
+
+/* At the end, for statistics: what EL1 has counted is added to them. */
+void mm_fast_stats(mm_t *mm);
 
 /* IPA of the level-0 table, for TTBR0. */
 uint64_t mm_ttbr0(const mm_t *mm);
@@ -150,10 +166,12 @@ mm_fault_t mm_handle_fault(mm_t *mm, mm_cpu_t *cpu, uint64_t addr,
 /* Is there anything mapped at or above addr? What Linux's find_vma() says. */
 bool mm_any_above(mm_t *mm, uint64_t addr);
 
+/* The calling thread's vCPU is about to run EL0. */
+void mm_enter_guest(mm_t *mm, mm_cpu_t *cpu);
 /*
  * After every doorbell, before the exit is looked at: takes note of
- * completed invalidations, and frees what waited for them. Cheap when there
- * is nothing to do (one load, one compare).
+ * what EL1 has done, of completed invalidations, and frees what waited for
+ * them. Cheap when there is nothing to do (a few loads and compares).
  */
 void mm_after_exit(mm_t *mm, mm_cpu_t *cpu);
 

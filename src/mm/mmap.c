@@ -8,6 +8,7 @@
 
 #include "mm/account.h"
 #include "mm/calls.h"
+#include "mm/fast.h"
 
 #ifndef MAP_SYNC
 #define MAP_SYNC 0x80000
@@ -30,10 +31,25 @@ static bool hint_free(mm_t *mm, uint64_t addr, uint64_t len)
 {
     const vma_t *vma;
 
-    if (addr > mm->task_size - len || addr < mm->mmap_min)
+    if (addr > mm->task_size - len || addr < mm->mmap_min ||
+        fast_granting(mm, addr, addr + len))
         return false;
     vma = vma_find(mm, addr);
     return !vma || addr + len <= vma_guard_start(vma);
+}
+
+/* The highest hole below mmap_base, but not in the zone of EL1's mappings. */
+static uint64_t gap_topdown(mm_t *mm, uint64_t len, uint64_t low)
+{
+    const fast_t *f = mm->fast;
+    uint64_t addr;
+
+    if (!f)
+        return vma_gap_topdown(mm, len, low, mm->mmap_base);
+    addr = vma_gap_topdown(mm, len, f->zone_end, mm->mmap_base);
+    if (addr)
+        return addr;
+    return vma_gap_topdown(mm, len, low, min_u64(mm->mmap_base, f->zone_start));
 }
 
 int64_t place_find(mm_t *mm, uint64_t addr, uint64_t len, uint64_t flags)
@@ -51,7 +67,7 @@ int64_t place_find(mm_t *mm, uint64_t addr, uint64_t len, uint64_t flags)
     } else {
         addr = page_align(addr);
         if (!addr || !hint_free(mm, addr, len))
-            addr = vma_gap_topdown(mm, len, low, mm->mmap_base);
+            addr = gap_topdown(mm, len, low);
         if (!addr)
             addr = vma_gap_bottomup(mm, len, page_align(mm->task_size / 4),
                                     mm->task_size);
@@ -115,7 +131,9 @@ static int map_place(mm_t *mm, map_request_t *r)
 
     if (mm->nr_vmas > VMA_COUNT_MAX)
         return -ENOMEM;
-    addr = place_find(mm, r->addr, r->len, r->flags);
+    addr = (int64_t) r->window;
+    if (!addr)
+        addr = place_find(mm, r->addr, r->len, r->flags);
     if (addr < 0)
         return (int) addr;
     r->addr = (uint64_t) addr;
@@ -238,10 +256,28 @@ static void map_under_spans(mm_t *mm, mm_cpu_t *cpu, const map_request_t *r)
     }
 }
 
+/* Of the kind that EL1 serves (shim/map.c), where it could not. */
+static bool served_at_el1(const mm_t *mm, const map_request_t *r)
+{
+    const uint64_t anonymous = MAP_PRIVATE | MAP_ANONYMOUS;
+
+    return !r->addr && !r->segment && r->prot == (PROT_READ | PROT_WRITE) &&
+           (r->flags & ~(uint64_t) MAP_NORESERVE) == anonymous &&
+           (account_enough_memory(mm, r->len >> GUEST_PAGE_SHIFT) ||
+            (r->flags & MAP_NORESERVE));
+}
+
 int64_t map_region(mm_t *mm, mm_cpu_t *cpu, map_request_t *r)
 {
-    int err = map_place(mm, r);
+    int err;
 
+    if (r->flags & MAP_FIXED)
+        fast_claim_fixed(mm, r->addr, r->addr + r->len);
+    else if (mm->fast && served_at_el1(mm, r))
+        r->window = fast_place(mm, cpu, r->len);
+    else if (r->addr)
+        fast_claim(mm, r->addr, r->addr + r->len);
+    err = map_place(mm, r);
     if (!err)
         err = map_backing(mm, r);
     if (err)

@@ -8,6 +8,7 @@
 
 #include "mm/account.h"
 #include "mm/calls.h"
+#include "mm/fast.h"
 
 #define PROT_ACCESS (PROT_READ | PROT_WRITE | PROT_EXEC)
 #define PROT_SEM    0x8
@@ -122,6 +123,7 @@ int64_t mm_mprotect(mm_t *mm, mm_cpu_t *cpu, uint64_t addr, uint64_t len,
     if (!prot_valid(mm, prot))
         return -EINVAL;
     mm_lock(mm);
+    fast_claim(mm, start, end);
     err = protect_find(mm, &start, &end, grows, &vma);
     if (!err) {
         gather_begin(&g, mm, cpu);

@@ -12,6 +12,7 @@
 
 #include "mm/account.h"
 #include "mm/calls.h"
+#include "mm/fast.h"
 
 #define LOCK_FLAGS (VMA_LOCKED | VMA_LOCKONFAULT)
 
@@ -229,6 +230,8 @@ static int64_t remap_move(mm_t *mm, mm_cpu_t *cpu, const remap_t *r)
     /* The target may split a VMA, the source another; and the new one. */
     if (vma_reserve(mm, 4))
         return -ENOMEM;
+    /* What is moved there is not EL1's. */
+    fast_mark(mm, r->new_addr, r->new_addr + r->new_len);
     err = r->vma->object ? move_object(mm, cpu, r) : move_anonymous(mm, cpu, r);
     if (err)
         return err;
@@ -340,6 +343,18 @@ static int remap_decode(remap_t *r)
     return r->new_len ? 0 : -EINVAL;
 }
 
+/* Keep EL1 out of what may be moved, grown into and replaced. */
+static void remap_claim(mm_t *mm, const remap_t *r)
+{
+    uint64_t old_end = r->addr + r->old_len;
+
+    fast_claim_touch(mm, r->addr, old_end);
+    if (r->new_len > r->old_len)
+        fast_claim_fixed(mm, old_end, r->addr + r->new_len);
+    if (r->flags & MREMAP_FIXED)
+        fast_claim_fixed(mm, r->new_addr, r->new_addr + r->new_len);
+}
+
 int64_t mm_mremap(mm_t *mm, mm_cpu_t *cpu, uint64_t addr, uint64_t old_len,
                   uint64_t new_len, uint64_t flags, uint64_t new_addr)
 {
@@ -355,6 +370,7 @@ int64_t mm_mremap(mm_t *mm, mm_cpu_t *cpu, uint64_t addr, uint64_t old_len,
     if (result)
         return result;
     mm_lock(mm);
+    remap_claim(mm, &r);
     r.vma = vma_at(mm, r.addr);
     if (!r.vma)
         result = -EFAULT;

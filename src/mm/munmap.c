@@ -6,6 +6,7 @@
 
 #include "mm/account.h"
 #include "mm/calls.h"
+#include "mm/fast.h"
 
 uint64_t mapped_pages(mm_t *mm, uint64_t start, uint64_t end)
 {
@@ -67,6 +68,7 @@ int64_t mm_munmap(mm_t *mm, mm_cpu_t *cpu, uint64_t addr, uint64_t len)
         len > mm->task_size - start || size == 0)
         return -EINVAL;
     mm_lock(mm);
+    fast_claim(mm, start, start + size);
     err = unmap_check(mm, start, start + size, 0);
     if (!err)
         unmap_now(mm, cpu, start, start + size);

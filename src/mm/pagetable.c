@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "mm/fast.h"
 #include "mm/internal.h"
 #include "mm/tablepool.h"
 #include "proc/proc.h" /* elfuse_panic only */
@@ -77,15 +78,16 @@ _Atomic pte_t *pt_walk(struct mm *mm, uint64_t addr)
         pte_t pte = atomic_load_explicit(&table[level_index(addr, level)],
                                          memory_order_acquire);
 
-        if (!pte)
+        /* Not there, or retired by EL1. */
+        if (!pte_valid(pte))
             return NULL;
         table = table_below(pool, pte);
     }
     return &table[pt_index(addr)];
 }
 
-/* First entry at or after *v's that is not zero in a table of that level, and
- * *v moved to what it maps; zero when the table or the range ends first. */
+/* First entry at or after *v's that leads to a table, in a table of that level,
+ * and *v moved to what it maps; zero when the table or the range ends first. */
 static pte_t scan_table(_Atomic pte_t *table, unsigned level, uint64_t *v,
                         uint64_t end)
 {
@@ -94,7 +96,7 @@ static pte_t scan_table(_Atomic pte_t *table, unsigned level, uint64_t *v,
     for (unsigned i = level_index(*v, level); i < ENTRIES; i++) {
         pte_t pte = atomic_load_explicit(&table[i], memory_order_acquire);
 
-        if (pte)
+        if (pte_valid(pte))
             return pte;
         *v = (*v & ~(size - 1)) + size;
         if (*v >= end)
@@ -156,6 +158,9 @@ _Atomic pte_t *pt_make_l3(struct mm *mm, uint64_t v, pte_t fill)
              * guest's processors, which sees a filled table. */
             atomic_store_explicit(entry, pte, memory_order_release);
         }
+        if (!pte_valid(pte))
+            elfuse_panic("mm: the table at %#lx has been retired: %#lx", v,
+                         pte);
         table = table_below(pool, pte);
     }
     return table;
@@ -186,7 +191,9 @@ void pt_free_l3(struct mm *mm, struct gather *g, uint64_t v)
         gather_free_table(g, table_number(pool, table_below(pool, pte)),
                           v & ~((1UL << level_shift(level)) - 1),
                           1UL << level_shift(level));
-        if (--table_meta(pool, table[level])->present)
+        /* EL1 may be reading a table of an upper level of the zone. */
+        if (--table_meta(pool, table[level])->present ||
+            fast_in_zone(mm, v, v + 1))
             return;
     }
 }
@@ -213,34 +220,6 @@ static void tally_add(window_tally_t *t, pte_t pte)
         tally_flush(t);
     t->ipa = ipa;
     t->n++;
-}
-
-/* Present entries of a table, between which indices. */
-typedef struct part {
-    unsigned first, last; /* [first, last) */
-} part_t;
-
-static part_t present_part(const table_meta_t *m, uint64_t v, uint64_t stop)
-{
-    part_t p = {pt_index(v), pt_index(stop - 1) + 1};
-
-    if (p.first < m->low)
-        p.first = m->low;
-    if (p.last > m->high)
-        p.last = m->high;
-    return p;
-}
-
-static void narrow(table_meta_t *m, part_t gone)
-{
-    if (!m->present) {
-        m->low = BLOCK_PAGES;
-        m->high = 0;
-    } else if (gone.first <= m->low) {
-        m->low = (uint16_t) gone.last;
-    } else if (gone.last >= m->high) {
-        m->high = (uint16_t) gone.first;
-    }
 }
 
 /* [v, stop) in one level-3 table. */
@@ -285,7 +264,7 @@ static void unmap_block(struct mm *mm, gather_t *g, _Atomic pte_t *table,
                      block + high * GUEST_PAGE_SIZE);
     m->dirty = (uint16_t) (m->dirty + dirtied);
     pool->retained += dirtied;
-    narrow(m, p);
+    present_narrow(m, p);
     pt_settle(mm, g, table, block);
 }
 

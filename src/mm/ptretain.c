@@ -4,6 +4,7 @@
  * an edit, and giving back backing that is too much. Spans: backing is dropped
  * only where none is registered, see gather.c.
  */
+#include "mm/fast.h"
 #include "mm/internal.h"
 #include "mm/tablepool.h"
 #include "stats.h"
@@ -12,20 +13,27 @@
  */
 #define RETAIN_MIN_PAGES (64UL << 20 >> GUEST_PAGE_SHIFT)
 
-void pt_settle(struct mm *mm, struct gather *g, _Atomic pte_t *table,
-               uint64_t v)
+void pt_retain(struct mm *mm, _Atomic pte_t *table)
 {
     table_pool_t *pool = mm->pool;
     uint32_t number = table_number(pool, table);
-    table_meta_t *m = &pool->meta[number];
+    const table_meta_t *m = &pool->meta[number];
 
     if (m->listed && pool->newest == number && m->dirty)
         return;
     if (m->listed)
         retained_remove(pool, number);
-    if (m->dirty) {
+    if (m->dirty)
         retained_add(pool, number);
-    } else if (!m->present && !m->pinned) {
+}
+
+void pt_settle(struct mm *mm, struct gather *g, _Atomic pte_t *table,
+               uint64_t v)
+{
+    const table_meta_t *m = table_meta(mm->pool, table);
+
+    pt_retain(mm, table);
+    if (!m->dirty && !m->present && !m->pinned) {
         /* Every entry says zero, or nothing in a block that is clean. */
         if (dirty_test(mm->dirty, v >> BLOCK_SHIFT))
             dirty_clear(mm->dirty, v >> BLOCK_SHIFT);
@@ -94,6 +102,7 @@ void pt_drop(struct mm *mm, struct gather *g, uint64_t start, uint64_t end)
     uint64_t v = start;
     _Atomic pte_t *table;
 
+    fast_exclude(mm, start, end);
     while ((table = pt_next_l3(mm, &v, end))) {
         uint64_t stop = pt_block_end(v, end);
 

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
+#include "mm/fast.h"
 #include "mm/internal.h"
 #include "mm/tablepool.h"
 #include "proc/proc.h" /* elfuse_panic only */
@@ -115,6 +116,7 @@ static int64_t fill(struct mm *mm, struct mm_cpu *cpu, uint64_t v, uint64_t end,
     int error = -EFAULT;
 
     mm_lock(mm);
+    fast_claim_touch(mm, v, (end - v < most ? end : v + most));
     vma = vma_find(mm, v);
     if (vma && vma->start <= v) {
         if (allows(pte_prot(vma->prot), access)) {

@@ -104,7 +104,40 @@ _Atomic pte_t *pt_make_l3(struct mm *mm, uint64_t v, pte_t fill);
  * backing, and the tables above it that become empty. */
 void pt_free_l3(struct mm *mm, struct gather *g, uint64_t v);
 
+/* Present entries of a table, between which indices. */
+typedef struct part {
+    unsigned first, last; /* [first, last) */
+} part_t;
+
+static inline part_t present_part(const table_meta_t *m, uint64_t v,
+                                  uint64_t stop)
+{
+    part_t p = {pt_index(v), pt_index(stop - 1) + 1};
+
+    if (p.first < m->low)
+        p.first = m->low;
+    if (p.last > m->high)
+        p.last = m->high;
+    return p;
+}
+
+/* Nothing in `gone` is present any more. */
+static inline void present_narrow(table_meta_t *m, part_t gone)
+{
+    if (!m->present) {
+        m->low = BLOCK_PAGES;
+        m->high = 0;
+    } else if (gone.first <= m->low) {
+        m->low = (uint16_t) gone.last;
+    } else if (gone.last >= m->high) {
+        m->high = (uint16_t) gone.first;
+    }
+}
+
 /* ptretain.c */
+/* Put this level-3 table on the retained list, as its newest, or take it off,
+ * by its count of dirty pages. */
+void pt_retain(struct mm *mm, _Atomic pte_t *table);
 /* After an edit of this level-3 table: free it if it has nothing to say, else
  * put it on the retained list or take it off. */
 void pt_settle(struct mm *mm, struct gather *g, _Atomic pte_t *table,

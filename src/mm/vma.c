@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "mm/fast.h"
 #include "mm/internal.h"
 #include "proc/proc.h"
 
@@ -213,6 +214,17 @@ vma_t *vma_overlap(struct mm *mm, uint64_t start, uint64_t end)
     return vma && vma->start < end ? vma : NULL;
 }
 
+uint64_t vma_overlap_last(struct mm *mm, uint64_t start, uint64_t end)
+{
+    vma_t *above = vma_find(mm, end - 1);
+    const vma_t *last;
+
+    if (above && above->start < end)
+        return end;
+    last = above ? vma_prev(above) : RB_MAX(vma_tree, &mm->vmas);
+    return last && last->end > start ? last->end : start;
+}
+
 /* --- nodes --------------------------------------------------------------- */
 
 int vma_reserve(struct mm *mm, unsigned n)
@@ -334,10 +346,19 @@ static bool mergeable(const vma_t *low, const vma_t *high)
     return low->offset + (low->end - low->start) == high->offset;
 }
 
+/* Whatever is not plain in the zone of EL1's mappings is the host's alone, and
+ * so are the blocks it lies in. */
+static void zone_mark(struct mm *mm, const vma_t *area)
+{
+    if (fast_in_zone(mm, area->start, area->end) && !fast_plain(area))
+        fast_mark(mm, area->start, area->end);
+}
+
 vma_t *vma_add(struct mm *mm, const vma_t *area)
 {
     vma_t *next = vma_find(mm, area->start), *prev, *vma;
 
+    zone_mark(mm, area);
     prev = next ? vma_prev(next) : RB_MAX(vma_tree, &mm->vmas);
     if (prev && !mergeable(prev, area))
         prev = NULL;
@@ -406,6 +427,9 @@ static vma_t *modify(struct mm *mm, vma_t *vma, uint64_t start, uint64_t end,
     want.end = end;
     want.offset += start - vma->start;
     want.object_host += start - vma->start;
+    /* What is the host's already stays so. */
+    if (mm->fast && fast_plain(vma))
+        zone_mark(mm, &want);
     prev = start == vma->start ? vma_prev(vma) : NULL;
     next = end == vma->end ? vma_next(vma) : NULL;
     if (prev && !mergeable(prev, &want))

@@ -88,6 +88,9 @@ vma_t *vma_find(struct mm *mm, uint64_t addr);
 vma_t *vma_at(struct mm *mm, uint64_t addr);
 /* First VMA that overlaps [start, end), or NULL. */
 vma_t *vma_overlap(struct mm *mm, uint64_t start, uint64_t end);
+/* Where the last VMA that overlaps [start, end) ends, at most at end; start
+ * when there is none. */
+uint64_t vma_overlap_last(struct mm *mm, uint64_t start, uint64_t end);
 vma_t *vma_next(vma_t *vma);
 vma_t *vma_prev(vma_t *vma);
 vma_t *vma_first(struct mm *mm);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "mm/fast.h"
 #include "mm/internal.h"
 #include "mm/lazymap.h"
 #include "mm/tablepool.h"
@@ -51,6 +52,23 @@ void window_count(struct mm *mm, uint64_t ipa, int64_t n)
     windows_t *w = mm->windows;
 
     w->slot[slot_of_ipa(w, ipa)].valid += (uint64_t) n;
+}
+
+void window_count_host(struct mm *mm, uint64_t host, int64_t n)
+{
+    windows_t *w = mm->windows;
+    unsigned slot = w->slot_of[(host - w->host) >> w->shift];
+
+    if (!slot)
+        elfuse_panic("mm: %ld pages at %#lx, which is in no window", n, host);
+    w->slot[slot - 1].valid += (uint64_t) n;
+}
+
+bool windows_short(const struct mm *mm, uint64_t size)
+{
+    const windows_t *w = mm->windows;
+
+    return w->nr_slots - w->nr_used < (size >> w->shift) + 2;
 }
 
 uint64_t window_host(struct mm *mm, uint64_t ipa)
@@ -162,19 +180,36 @@ static void slot_close(struct mm *mm, unsigned slot)
     stats_add(windows_evicted, 1);
 }
 
+/* May the descriptors into this slot's window be changed now? Not where EL1
+ * may be at work (fast_claim_touch() has seen to it that it is not, where it
+ * matters). */
+static bool slot_evictable(struct mm *mm, const window_slot_t *s)
+{
+    uint64_t host = atomic_load_explicit(&s->host, memory_order_relaxed);
+    uint64_t v = host - mm->windows->host;
+
+    return !host || host >= mm->space->object_base ||
+           fast_excluded(mm, v, v + (1UL << mm->windows->shift));
+}
+
 /* Make the least recently used slot free, one with no valid descriptor if
- * there is such a one. */
+ * there is such a one. Returns nr_slots when there is none. */
 static unsigned slot_evict(struct mm *mm, struct mm_cpu *cpu)
 {
     windows_t *w = mm->windows;
-    unsigned best = 0;
+    unsigned best = w->nr_slots;
 
-    for (unsigned i = 1; i < w->nr_slots; i++) {
+    for (unsigned i = 0; i < w->nr_slots; i++) {
         const window_slot_t *a = &w->slot[i], *b = &w->slot[best];
 
-        if (!a->valid != !b->valid ? !a->valid : a->used < b->used)
+        if (!slot_evictable(mm, a))
+            continue;
+        if (best == w->nr_slots ||
+            (!a->valid != !b->valid ? !a->valid : a->used < b->used))
             best = i;
     }
+    if (best == w->nr_slots)
+        return best;
     /* Translations into it may still be cached for entries already gone. */
     gather_wait_for(mm, cpu, 0, mm->task_size);
     if (w->slot[best].valid)
@@ -239,6 +274,8 @@ static unsigned window_open(struct mm *mm, struct mm_cpu *cpu, uint64_t window)
             return 0;
     }
     slot = slot_evict(mm, cpu);
+    if (slot == w->nr_slots)
+        return 0;
     return slot_open(mm, slot, window) == 0 ? slot + 1 : 0;
 }
 

@@ -15,6 +15,7 @@
 #define ELFUSE_MM_WINDOW_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "abi/layout.h"
@@ -52,8 +53,12 @@ uint64_t window_ipa(struct mm *mm, struct mm_cpu *cpu, uint64_t host);
 /* The VM is a new one without memory (fork): show it the windows that
  * descriptors lead to, where they were, and forget the others. -errno. */
 int windows_renew(struct mm *mm);
+/* Might opening windows for `size` bytes have to evict others? */
+bool windows_short(const struct mm *mm, uint64_t size);
 /* Valid descriptors into the window of this IPA: n more, or fewer. */
 void window_count(struct mm *mm, uint64_t ipa, int64_t n);
+/* The same by the host address behind them, whose window is open. */
+void window_count_host(struct mm *mm, uint64_t host, int64_t n);
 /*
  * Host address behind an IPA taken from a valid descriptor; any thread. It
  * holds only if window_evictions() is the same as before the descriptor was

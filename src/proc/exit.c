@@ -17,6 +17,7 @@ static void print_stats(const proc_t *proc)
 {
     /* A vfork child's are counted with its parent's. */
     if (proc->show_stats && !proc->vforked) {
+        mm_fast_stats(proc->mm);
         stats_print(stderr);
         sys_print_histogram(stderr);
     }

@@ -336,6 +336,7 @@ static void run_guest(thread_t *thread)
             break;
         world_leave_guest(thread);
     }
+    mm_enter_guest(thread->proc->mm, &thread->cpu);
     thread_run_to_doorbell(thread);
     world_leave_guest(thread);
 }

@@ -97,6 +97,7 @@ static int prepare(vfork_t *v, vcpu_t **slot)
     signal_thread_init(v->child, t, true);
     atomic_store_explicit(&v->child->world.state, WORLD_SAFE,
                           memory_order_relaxed);
+    v->child->cpu.no_fast = true;
     mm_cpu_init(t->proc->mm, &v->child->cpu, v->child->frame);
     world_add(t, v->child);
     return 0;

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static char error_line[320];
@@ -27,6 +28,14 @@ static int hide_fd(int fd, void *arg)
     return hidden < 0 ? fd : hidden;
 }
 
+/* Tracing sees only what the host serves. */
+static bool fast_path_wanted(const proc_t *proc)
+{
+    const char *value = getenv("ELFUSE_MMAP_FASTPATH");
+
+    return value && strcmp(value, "1") == 0 && !proc->strace;
+}
+
 int proc_vm_create(proc_t *proc, const hv_options_t *hv, const mm_options_t *mm)
 {
     static world_t world;
@@ -47,6 +56,9 @@ int proc_vm_create(proc_t *proc, const hv_options_t *hv, const mm_options_t *mm)
         return proc_vm_fail(error, mm_error());
     error = shim_load(proc->vm, mm_pool_ipa(proc->mm), mm_pool_size(proc->mm),
                       &proc->shim);
+    if (!error && fast_path_wanted(proc))
+        error = mm_fast_enable(proc->mm, shim_fast(&proc->shim),
+                               SHIM_POOL_VA - mm_pool_ipa(proc->mm));
     if (error)
         snprintf(error_line, sizeof error_line, "cannot load the shim: %s",
                  strerror(-error));

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "mm/account.h"
+#include "mm/fast.h"
 #include "proc/proc.h"
 
 _Noreturn void elfuse_panic(const char *format, ...)
@@ -84,6 +85,85 @@ static uint8_t *stage2(uint64_t ipa)
 #define WEAK __attribute__((weak))
 
 WEAK void account_init(struct mm *mm)
+{
+}
+
+/* --- mmap and munmap at EL1: off, unless the test links them --- */
+
+WEAK void fast_exclude(struct mm *mm, uint64_t start, uint64_t end)
+{
+}
+
+WEAK bool fast_excluded(const struct mm *mm, uint64_t start, uint64_t end)
+{
+    return true;
+}
+
+WEAK void fast_claim(struct mm *mm, uint64_t start, uint64_t end)
+{
+}
+
+WEAK void fast_claim_fixed(struct mm *mm, uint64_t start, uint64_t end)
+{
+}
+
+WEAK void fast_claim_touch(struct mm *mm, uint64_t start, uint64_t end)
+{
+}
+
+WEAK void fast_release(struct mm *mm)
+{
+}
+
+WEAK void fast_mark(struct mm *mm, uint64_t start, uint64_t end)
+{
+}
+
+WEAK void fast_enter_guest(struct mm *mm, struct mm_cpu *cpu)
+{
+}
+
+WEAK void fast_leave_guest(struct mm *mm, struct mm_cpu *cpu)
+{
+}
+
+WEAK bool fast_pending(struct mm *mm, const struct mm_cpu *cpu)
+{
+    return false;
+}
+
+WEAK void fast_drain(struct mm *mm)
+{
+}
+
+WEAK bool fast_plain(const struct vma *vma)
+{
+    return false;
+}
+
+WEAK bool fast_granting(const struct mm *mm, uint64_t start, uint64_t end)
+{
+    return false;
+}
+
+WEAK void fast_update_off(struct mm *mm)
+{
+}
+
+WEAK void fast_rewind(struct mm *mm, struct mm_cpu *cpu)
+{
+}
+
+WEAK uint64_t fast_place(struct mm *mm, struct mm_cpu *cpu, uint64_t size)
+{
+    return 0;
+}
+
+WEAK void fast_cpu_init(struct mm *mm, struct mm_cpu *cpu)
+{
+}
+
+WEAK void fast_cpu_end(struct mm *mm, struct mm_cpu *cpu)
 {
 }
 

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "abi/layout.h"
+#include "mm/fast.h"
 #include "mm/internal.h"
 #include "proc/proc.h"
 
@@ -35,6 +36,16 @@ typedef struct page {
 static page_t model[PAGES];
 static object_t objects[3];
 static struct mm *mm;
+
+/* mmap and munmap at EL1 are off. */
+bool fast_plain(const struct vma *vma)
+{
+    return true;
+}
+
+void fast_mark(struct mm *the_mm, uint64_t start, uint64_t end)
+{
+}
 
 void elfuse_panic(const char *format, ...)
 {
