@@ -160,6 +160,33 @@ static int64_t timeout_get(thread_t *t, uint64_t guest, uint64_t ts[2])
     return (int64_t) ts[0] < 0 || ts[1] >= NSEC_PER_SEC ? -EINVAL : 0;
 }
 
+/* What the kernel finds before it looks at where the words are. */
+static int64_t values_check(thread_t *t, const uint64_t *a)
+{
+    uint32_t word;
+
+    switch ((int) a[1] & FUTEX_CMD_MASK) {
+    case FUTEX_WAIT_BITSET:
+    case FUTEX_WAKE_BITSET:
+        return (uint32_t) a[5] ? 0 : -EINVAL;
+    case FUTEX_WAIT_REQUEUE_PI:
+        return a[0] == a[4] ? -EINVAL : 0;
+    case FUTEX_CMP_REQUEUE_PI:
+        if (a[0] == a[4] || (int) a[2] != 1)
+            return -EINVAL;
+        return (int) a[3] < 0 ? -EINVAL : 0;
+    case FUTEX_REQUEUE:
+    case FUTEX_CMP_REQUEUE:
+        return (int) a[2] < 0 || (int) a[3] < 0 ? -EINVAL : 0;
+    case FUTEX_UNLOCK_PI:
+        if (get_struct(t, &word, a[0]))
+            return -EFAULT;
+        return (word & FUTEX_TID_MASK) == (uint32_t) t->tid ? 0 : -EPERM;
+    default:
+        return 0;
+    }
+}
+
 int64_t sys_futex(thread_t *t, const uint64_t *a)
 {
     const command_t *c = command_of((int) a[1]);
@@ -178,7 +205,9 @@ int64_t sys_futex(thread_t *t, const uint64_t *a)
     }
     if (a[1] & FUTEX_CLOCK_REALTIME && !c->clock)
         return -ENOSYS;
-    ret = words_get(t, a, c, &first, &second);
+    ret = values_check(t, a);
+    if (ret == 0)
+        ret = words_get(t, a, c, &first, &second);
     if (ret == 0) {
         if (!c->hold) {
             word_put(t, &first);

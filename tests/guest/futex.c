@@ -73,6 +73,22 @@ static void test_errors(void)
           "no bits to wake");
     fails(futex(&word, FUTEX_WAIT_BITSET, 0, NULL, NULL, 0), EINVAL,
           "no bits to wait for");
+    fails(futex(none, FUTEX_WAKE_BITSET, 1, NULL, NULL, 0), EINVAL,
+          "no bits to wake where nothing is");
+    fails(futex(none, FUTEX_WAIT_BITSET, 0, NULL, NULL, 0), EINVAL,
+          "no bits to wait for there");
+    fails(futex(none, FUTEX_WAIT_REQUEUE_PI, 0, NULL, none, 0), EINVAL,
+          "from a word to itself");
+    fails(futex(none, FUTEX_CMP_REQUEUE_PI, 1, NULL, none, 0), EINVAL,
+          "the same by another");
+    fails(futex(none, FUTEX_CMP_REQUEUE_PI, 2, NULL, lazy, 0), EINVAL,
+          "two are woken to one lock");
+    fails(futex(none, FUTEX_REQUEUE, 1, (void *) -1L, lazy, 0), EINVAL,
+          "a count below zero comes before access");
+    fails(futex(none + 1, FUTEX_UNLOCK_PI, 0, NULL, NULL, 0), EFAULT,
+          "an unlocked word is read first");
+    fails(futex((char *) &word + 2, FUTEX_UNLOCK_PI, 0, NULL, NULL, 0), EPERM,
+          "and its owner looked at");
     fails(futex(&word, FUTEX_WAKE | FUTEX_CLOCK_REALTIME, 1, NULL, NULL, 0),
           ENOSYS, "a clock for what has no timeout");
     fails(futex(&word, FUTEX_WAIT | FUTEX_CLOCK_REALTIME, 0, &soon, NULL, 0),
