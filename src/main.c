@@ -355,6 +355,7 @@ int main(int argc, char **argv)
     static program_t program; /* its strings stay in use */
     static signal_actions_t actions;
     static handover_t handover;
+    struct rlimit limit;
     bool resumed = handover_read(&handover);
     thread_t *thread;
     load_result_t start;
@@ -368,6 +369,8 @@ int main(int argc, char **argv)
     else
         begin(&proc, &program, argc, argv);
     program.fd = proc.exe_fd;
+    /* Linux executes programs whatever the limit of descriptors is. */
+    fdspace_lift(&limit);
     create_machine(&proc, resumed ? handover.limit : NULL, &thread);
     if (proc_load(&proc, &thread->cpu, &program, &start) != 0)
         die(STATUS_CANNOT_RUN, "cannot run %s: %s", proc.execfn, proc_error());
@@ -375,6 +378,7 @@ int main(int argc, char **argv)
         close(program.interp_fd);
     set_comm(&proc, resumed && handover.by_descriptor);
     proc_show_strings(&proc, true);
+    fdspace_restore(&limit);
     thread_set_start(thread, start.entry, start.sp);
     signal_thread_init(thread, NULL, false);
     if (resumed)

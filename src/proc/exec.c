@@ -176,15 +176,20 @@ static int64_t prepare_and_execute(thread_t *t, exec_t *exec)
         .argv = exec->argv,
         .task_size = mm_task_size(t->proc->mm),
     };
-    handover_t handover;
-    int64_t error = program_open(&request, &exec->program);
+    handover_t handover = {.self_fd = -1, .program_fd = -1, .interp_fd = -1};
+    struct rlimit limit;
+    int64_t error;
 
+    /* The kernel opens a program without a descriptor. */
+    fdspace_lift(&limit);
+    error = program_open(&request, &exec->program);
     if (!error)
         error = check_size(t, exec);
-    if (error)
-        return error;
-    describe(t, exec, &handover);
-    error = open_new(t, exec, &handover);
+    if (!error) {
+        describe(t, exec, &handover);
+        error = open_new(t, exec, &handover);
+    }
+    fdspace_restore(&limit);
     if (!error) {
         strace_executed(t);
         robust_release(t, t);

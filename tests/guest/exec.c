@@ -390,6 +390,17 @@ static void test_limits(void)
         _exit(100);
     }
     is(finish(pid), GOOD_STATUS, "limits stay as they are");
+    pid = fork();
+    need(pid >= 0, "fork");
+    if (pid == 0) {
+        const struct rlimit none = {0, 0};
+
+        if (setrlimit(RLIMIT_NOFILE, &none))
+            _exit(90);
+        execl(self, "x", "good", NULL);
+        _exit(100);
+    }
+    is(finish(pid), GOOD_STATUS, "no descriptor is needed");
 }
 
 static void *thread_execs(void *arg)
