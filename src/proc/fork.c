@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "mm/span.h"
 #include "proc/run.h"
 #include "proc/thread.h"
 #include "proc/vvar.h"
@@ -188,6 +189,24 @@ static int64_t fork_copy(thread_t *t, const clone_args_t *args, int *pidfd)
     return pid;
 }
 
+/* The kernel makes no child whose descriptor it cannot tell. */
+static bool can_tell(thread_t *t, const clone_args_t *args)
+{
+    const size_t size = sizeof(int);
+    struct iovec iov[2];
+    span_set_t span;
+    bool whole;
+
+    if (!(args->flags & CLONE_PIDFD))
+        return true;
+    if (span_get(t->proc->mm, &t->cpu, args->pidfd, size, SPAN_WRITE, iov, 2,
+                 &span))
+        return false;
+    whole = span.bytes == size;
+    span_put(&t->cpu, &span);
+    return whole;
+}
+
 int64_t proc_fork(thread_t *t, const clone_args_t *args)
 {
     int pidfd = -1;
@@ -196,6 +215,8 @@ int64_t proc_fork(thread_t *t, const clone_args_t *args)
     /* A child that runs beside its parent's thread on its memory. */
     if (args->flags & CLONE_VM && !(args->flags & CLONE_VFORK))
         return -ENOSYS;
+    if (!can_tell(t, args))
+        return -EFAULT;
     /* None is taken while the child is half made. */
     pid = signal_block(t);
     if (pid)

@@ -4,6 +4,7 @@
 #include <linux/futex.h>
 #include <linux/sched.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -267,6 +268,23 @@ static void test_bad_ids(void)
     ok(seen.ran, "the thread runs");
 }
 
+/* But no child is made whose descriptor cannot be told. */
+static void test_bad_pidfd(void)
+{
+    static const int constant = -1;
+    int *bad[] = {(int *) 64, (int *) (uintptr_t) &constant};
+
+    for (int i = 0; i < 2; i++) {
+        errno = 0;
+        long pid = syscall(SYS_clone, CLONE_PIDFD | SIGCHLD, 0L, bad[i], 0, 0);
+
+        if (pid == 0)
+            _exit(0);
+        fails(pid, EFAULT, "nowhere for the pidfd");
+        fails(waitpid(-1, NULL, __WALL), ECHILD, "there is no child");
+    }
+}
+
 int main(void)
 {
     stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
@@ -279,5 +297,6 @@ int main(void)
     test_own_directory();
     test_errors();
     test_bad_ids();
+    test_bad_pidfd();
     return tap_done();
 }
