@@ -148,10 +148,11 @@ static void keep_over_exec(const handover_t *h, bool keep)
 }
 
 /* The point of no return, or -errno and all is as before. */
-static int64_t execute(const exec_t *exec, const handover_t *h)
+static int64_t execute(thread_t *t, const exec_t *exec, const handover_t *h)
 {
     struct rlimit old, limit;
     int64_t error;
+    bool gone;
 
     getrlimit(RLIMIT_STACK, &old);
     limit = old;
@@ -159,8 +160,11 @@ static int64_t execute(const exec_t *exec, const handover_t *h)
         limit.rlim_cur = OWN_STACK;
     setrlimit(RLIMIT_STACK, &limit);
     keep_over_exec(h, true);
+    gone = !t->proc->vforked && world_let_children_go(t);
     error = host_call(SYS_execveat, (uint64_t) h->self_fd, P(""),
                       P(exec->program.argv), P(exec->envp), AT_EMPTY_PATH, 0);
+    if (gone)
+        world_regain(t);
     keep_over_exec(h, false);
     setrlimit(RLIMIT_STACK, &old);
     return error;
@@ -194,7 +198,7 @@ static int64_t prepare_and_execute(thread_t *t, exec_t *exec)
         strace_executed(t);
         robust_release(t, t);
         signal_before_exec(t);
-        error = execute(exec, &handover);
+        error = execute(t, exec, &handover);
         signal_exec_failed(t);
     }
     close_new(&handover);

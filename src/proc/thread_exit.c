@@ -90,6 +90,7 @@ void threads_release(thread_t *t)
         if (other != t && other->proc == proc)
             release_other(t, other);
     }
+    (void) world_let_children_go(t);
 }
 
 /*

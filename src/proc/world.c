@@ -13,8 +13,16 @@
 
 void world_init(world_t *world)
 {
-    pthread_mutex_init(&world->lock, NULL);
-    atomic_init(&world->stop, 0);
+    pthread_mutexattr_t attr;
+
+    /* A vfork child that was killed with the lock has its parent's name in it:
+     * an error there, and no wait without end. */
+    pthread_mutexattr_init(&attr);
+    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
+    pthread_mutex_init(&world->lock, &attr);
+    pthread_mutexattr_destroy(&attr);
+    atomic_init(&world->nr_vforked, 0);
+    atomic_init(&world->stop, 0); /* STOP_NONE */
     atomic_init(&world->count, 0);
     atomic_init(&world->stopper, NULL);
     atomic_init(&world->nr_ended, 0);
@@ -27,6 +35,9 @@ static void set_state(thread_t *t, uint32_t state)
 {
     atomic_store_explicit(&t->world.state, state, memory_order_seq_cst);
 }
+
+/* world_t.stop */
+enum { STOP_NONE, STOP_ALL, STOP_OWN /* not vfork children */ };
 
 static uint32_t stop_of(const thread_t *t)
 {
@@ -44,11 +55,14 @@ void world_enter_safe(thread_t *t)
 static void leave_safe_for(thread_t *t, uint32_t state)
 {
     for (;;) {
+        uint32_t stop;
+
         set_state(t, state);
-        if (!stop_of(t))
+        stop = stop_of(t);
+        if (stop == STOP_NONE || (stop == STOP_OWN && t->proc->vforked))
             return;
         world_enter_safe(t);
-        word_wait(&t->proc->world->stop, 1);
+        word_wait(&t->proc->world->stop, stop);
     }
 }
 
@@ -123,6 +137,9 @@ void world_add(thread_t *self, thread_t *other)
     world_lock(self);
     TAILQ_INSERT_TAIL(&world->threads, other, world.entry);
     atomic_fetch_add_explicit(&world->count, 1, memory_order_relaxed);
+    /* Relaxed: a hint, for who knows the child's pid by other means. */
+    if (other->proc->vforked)
+        atomic_fetch_add_explicit(&world->nr_vforked, 1, memory_order_relaxed);
     world_unlock(self);
 }
 
@@ -133,6 +150,8 @@ void world_remove(thread_t *self, thread_t *other)
     world_lock(self);
     TAILQ_REMOVE(&world->threads, other, world.entry);
     atomic_fetch_sub_explicit(&world->count, 1, memory_order_relaxed);
+    if (other->proc->vforked)
+        atomic_fetch_sub_explicit(&world->nr_vforked, 1, memory_order_relaxed);
     world_unlock(self);
 }
 
@@ -239,7 +258,7 @@ static bool stop(thread_t *self, const struct timespec *until)
 
     world_lock(self);
     atomic_store_explicit(&world->stopper, self, memory_order_relaxed);
-    atomic_store_explicit(&world->stop, 1, memory_order_seq_cst);
+    atomic_store_explicit(&world->stop, STOP_ALL, memory_order_seq_cst);
     TAILQ_FOREACH (t, &world->threads, world.entry) {
         if (t != self)
             all = wait_until_safe(t, until) && all;
@@ -271,9 +290,30 @@ void world_resume(thread_t *self)
     world_t *world = self->proc->world;
 
     atomic_store_explicit(&world->stopper, NULL, memory_order_relaxed);
-    atomic_store_explicit(&world->stop, 0, memory_order_seq_cst);
+    atomic_store_explicit(&world->stop, STOP_NONE, memory_order_seq_cst);
     word_wake(&world->stop);
     world_unlock(self);
+}
+
+bool world_let_children_go(thread_t *self)
+{
+    world_t *world = self->proc->world;
+
+    /* Relaxed: written under the lock, which we have. */
+    if (!atomic_load_explicit(&world->nr_vforked, memory_order_relaxed))
+        return false;
+    atomic_store_explicit(&world->stopper, NULL, memory_order_relaxed);
+    atomic_store_explicit(&world->stop, STOP_OWN, memory_order_seq_cst);
+    word_wake(&world->stop);
+    /* Nobody waits for us, who are gone. */
+    set_state(self, WORLD_SAFE);
+    world_unlock(self);
+    return true;
+}
+
+void world_regain(thread_t *self)
+{
+    world_lock(self);
 }
 
 void world_after_fork(thread_t *self)

@@ -44,6 +44,7 @@ typedef struct world {
     pthread_mutex_t lock;   /* the list; held by the stopper all the while */
     _Atomic uint32_t stop;  /* a futex word */
     _Atomic uint32_t count; /* of threads; written under lock */
+    _Atomic uint32_t nr_vforked; /* of them vfork children; likewise */
     TAILQ_HEAD(, thread) threads;
     _Atomic(struct thread *) stopper; /* who has stopped the world */
     /* Not members any more: host threads that only have to be joined. */
@@ -88,6 +89,15 @@ void world_stop(struct thread *self);
  * milliseconds; false then. They do not run on after their call either way. */
 bool world_stop_within(struct thread *self, unsigned ms);
 void world_resume(struct thread *self);
+
+/*
+ * The process with the stopped world is about to end or to execute something.
+ * Its vfork children run on without it and may need the lock; its own threads
+ * stay where they are. False: there are none, and all is as before. True:
+ * world_regain() if the exec has failed, then world_resume().
+ */
+bool world_let_children_go(struct thread *self);
+void world_regain(struct thread *self);
 
 /* In a fork child, whose parent had stopped the world: only `self` is left. */
 void world_after_fork(struct thread *self);

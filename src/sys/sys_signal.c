@@ -156,41 +156,54 @@ int64_t sys_signalfd4(thread_t *t, const uint64_t *a)
 }
 
 /* SIGKILL to the guest itself: end in the ordinary way, with statistics and the
- * trace's last line. (What else is fatal has a handler where that matters.) */
+ * trace's last line. (What else is fatal has a handler where that matters.) The
+ * init of a namespace cannot end like that. */
 static void die_if_killed(thread_t *t, bool itself, uint64_t sig)
 {
-    if (itself && (int) sig == SIGKILL)
+    if (itself && (int) sig == SIGKILL && t->proc->pid != 1)
         proc_die(t->proc, SIGKILL);
 }
 
-/* A host thread of this process that the guest does not know. */
-static bool is_hidden_thread(thread_t *t, uint64_t tid)
+/*
+ * A vfork child that dies or stops must not do so while it holds a lock of the
+ * memory that it shares, nor be waited for when it is stopped: it stands at a
+ * safe point meanwhile.
+ */
+static int64_t send(thread_t *t, long nr, const uint64_t *a)
 {
-    return (pid_t) tid != t->tid &&
-           host_call(SYS_tgkill, (uint64_t) t->proc->pid, tid, 0, 0, 0, 0) ==
-               0 &&
-           !thread_is_guest((pid_t) tid);
+    /* Relaxed: whoever knows of a child knows it from its beginning. */
+    bool stop =
+        !t->proc->vforked && atomic_load_explicit(&t->proc->world->nr_vforked,
+                                                  memory_order_relaxed) != 0;
+    int64_t ret;
+
+    if (stop)
+        world_stop(t);
+    else
+        world_enter_safe(t);
+    ret = host_call(nr, a[0], a[1], a[2], 0, 0, 0);
+    if (stop)
+        world_resume(t);
+    else
+        world_leave_safe(t);
+    return ret;
 }
 
 int64_t sys_kill(thread_t *t, const uint64_t *a)
 {
     die_if_killed(t, (pid_t) a[0] == t->proc->pid, a[1]);
-    return host_call(SYS_kill, a[0], a[1], 0, 0, 0, 0);
+    return send(t, SYS_kill, a);
 }
 
 int64_t sys_tkill(thread_t *t, const uint64_t *a)
 {
-    if (is_hidden_thread(t, a[0]))
-        return -ESRCH;
     die_if_killed(t, (pid_t) a[0] == t->tid, a[1]);
-    return host_call(SYS_tkill, a[0], a[1], 0, 0, 0, 0);
+    return send(t, SYS_tkill, a);
 }
 
 int64_t sys_tgkill(thread_t *t, const uint64_t *a)
 {
-    if ((pid_t) a[0] == t->proc->pid && is_hidden_thread(t, a[1]))
-        return -ESRCH;
     die_if_killed(t, (pid_t) a[0] == t->proc->pid && (pid_t) a[1] == t->tid,
                   a[2]);
-    return host_call(SYS_tgkill, a[0], a[1], a[2], 0, 0, 0);
+    return send(t, SYS_tgkill, a);
 }

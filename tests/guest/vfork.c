@@ -185,6 +185,53 @@ static int child_blocks(void *arg)
     return 0;
 }
 
+static int child_maps(void *arg)
+{
+    (void) arg;
+    child_pid = getpid();
+    for (;;) {
+        char *p = map_rw(16 * PAGE);
+
+        p[0] = p[8 * PAGE] = 1;
+        munmap(p, 16 * PAGE);
+    }
+    return 0;
+}
+
+static void *killer_at_times(void *arg)
+{
+    volatile unsigned n = *(unsigned *) arg;
+
+    while (!child_pid)
+        sched_yield();
+    while (n)
+        n--;
+    kill(child_pid, SIGKILL);
+    return NULL;
+}
+
+/* What the child is doing to the memory that it shares is always done whole. */
+static void test_killed_at_work(void)
+{
+    unsigned times = 25, right = 0;
+
+    for (unsigned i = 0; i < times; i++) {
+        unsigned wait = i * 997;
+        pthread_t thread;
+        char *p;
+
+        child_pid = 0;
+        need(pthread_create(&thread, NULL, killer_at_times, &wait) == 0,
+             "pthread_create");
+        right += finish(start(child_maps, NULL, 0)) == -SIGKILL;
+        pthread_join(thread, NULL);
+        p = map_rw(16 * PAGE);
+        right += p[0] == 0 && p[8 * PAGE] == 0;
+        munmap(p, 16 * PAGE);
+    }
+    is(right, 2 * times, "killed while it maps, and the parent goes on");
+}
+
 static void test_killed(void)
 {
     pthread_t thread;
@@ -197,6 +244,106 @@ static void test_killed(void)
            "killed, and the parent goes on");
         pthread_join(thread, NULL);
     }
+}
+
+/* --- the parent goes first, the child stands still */
+
+static int parents[2], told[2]; /* pipes; who else has the first's end */
+static bool parent_execs;
+
+static int child_outlives(void *arg)
+{
+    char byte;
+    pid_t pid;
+
+    (void) arg;
+    close(parents[1]);
+    child_pid = 1;
+    /* Until nobody has the other end: the parent is gone. */
+    if (read(parents[0], &byte, 1) != 0)
+        return 1;
+    munmap(map_rw(16 * PAGE), 16 * PAGE);
+    pid = fork();
+    if (pid == 0)
+        _exit(4);
+    if (finish(pid) == 4 && write(told[1], "x", 1) != 1)
+        return 1;
+    return 0;
+}
+
+static void *ender(void *arg)
+{
+    char *argv[] = {self, (char *) "good", NULL};
+
+    (void) arg;
+    while (!child_pid)
+        sched_yield();
+    if (parent_execs)
+        execv(self, argv);
+    syscall(SYS_exit_group, 42);
+    return NULL;
+}
+
+static void test_outlived(bool execs)
+{
+    pthread_t thread;
+    char byte;
+    pid_t pid;
+
+    child_pid = 0;
+    parent_execs = execs;
+    need(pipe2(parents, O_CLOEXEC) == 0 && pipe2(told, O_CLOEXEC) == 0,
+         "pipe2");
+    pid = fork();
+    need(pid >= 0, "fork");
+    if (pid == 0) {
+        need(pthread_create(&thread, NULL, ender, NULL) == 0, "pthread_create");
+        start(child_outlives, NULL, 0);
+        _exit(1);
+    }
+    close(parents[0]);
+    close(parents[1]);
+    close(told[1]);
+    is(finish(pid), 42, "a parent ends while its child runs");
+    is(read(told[0], &byte, 1), 1, "the child goes on");
+    close(told[0]);
+}
+
+static int child_stops(void *arg)
+{
+    (void) arg;
+    child_pid = getpid();
+    kill(child_pid, SIGSTOP);
+    return 6;
+}
+
+static void *continuer(void *arg)
+{
+    siginfo_t info;
+    pid_t pid;
+
+    (void) arg;
+    while (!child_pid)
+        sched_yield();
+    need(waitid(P_PID, (id_t) child_pid, &info, WSTOPPED) == 0, "waitid");
+    pid = fork();
+    if (pid == 0)
+        _exit(5);
+    is(finish(pid), 5, "another thread forks while the child is stopped");
+    kill(child_pid, SIGCONT);
+    return NULL;
+}
+
+static void test_stopped(void)
+{
+    pthread_t thread;
+    pid_t pid;
+
+    child_pid = 0;
+    need(pthread_create(&thread, NULL, continuer, NULL) == 0, "pthread_create");
+    pid = start(child_stops, NULL, 0);
+    pthread_join(thread, NULL);
+    is(finish(pid), 6, "and continued");
 }
 
 /* --- posix_spawn */
@@ -323,5 +470,9 @@ int main(int argc, char **argv)
     test_ids();
     test_many();
     test_killed();
+    test_killed_at_work();
+    test_outlived(false);
+    test_outlived(true);
+    test_stopped();
     return tap_done();
 }
