@@ -355,11 +355,16 @@ int main(int argc, char **argv)
     static program_t program; /* its strings stay in use */
     static signal_actions_t actions;
     static handover_t handover;
+    static struct rlimit limits[MM_LIMITS]; /* the guest's */
     struct rlimit limit;
-    bool resumed = handover_read(&handover);
     thread_t *thread;
     load_result_t start;
+    bool resumed;
 
+    if (mm_take_limits(limits) != 0)
+        die(STATUS_ELFUSE, "cannot read the resource limits: %s",
+            strerror(errno));
+    resumed = handover_read(&handover);
     proc.envp = environ;
     proc.pid = getpid();
     signal_actions_init(&actions);
@@ -371,7 +376,7 @@ int main(int argc, char **argv)
     program.fd = proc.exe_fd;
     /* Linux executes programs whatever the limit of descriptors is. */
     fdspace_lift(&limit);
-    create_machine(&proc, resumed ? handover.limit : NULL, &thread);
+    create_machine(&proc, resumed ? handover.limit : limits, &thread);
     if (proc_load(&proc, &thread->cpu, &program, &start) != 0)
         die(STATUS_CANNOT_RUN, "cannot run %s: %s", proc.execfn, proc_error());
     if (program.interp_fd >= 0)

@@ -101,6 +101,15 @@ static int take_limits(mm_t *mm, const struct rlimit *told)
     return error;
 }
 
+int mm_take_limits(struct rlimit limit[MM_LIMITS])
+{
+    int error = 0;
+
+    for (int i = 0; i < MM_LIMITS && !error; i++)
+        error = take_limit(limit_resource[i], NULL, &limit[i]);
+    return error;
+}
+
 void mm_get_limits(mm_t *mm, struct rlimit limit[MM_LIMITS])
 {
     for (int i = 0; i < MM_LIMITS; i++)

@@ -60,8 +60,9 @@ typedef struct mm_cpu {
 #define MM_LIMITS 4
 
 typedef struct mm_options {
-    const struct rlimit *limits; /* MM_LIMITS, from mm_get_limits() before an
-                                    exec; NULL: elfuse's own are the guest's */
+    const struct rlimit *limits; /* MM_LIMITS: the guest's, from
+                                    mm_get_limits() before an exec or from
+                                    mm_take_limits(); NULL: elfuse's own */
     bool randomise;     /* address space layout, unless personality says no */
     unsigned task_bits; /* tests: user space of 2^task_bits bytes at most; 0:
                            what the host has room for */
@@ -145,6 +146,12 @@ uint64_t mm_shm_attaches(mm_t *mm, int id);
  */
 bool mm_owns_rlimit(int resource);
 void mm_get_rlimit(mm_t *mm, int resource, struct rlimit *limit);
+/*
+ * Lift elfuse's own limits, the first thing that it does: it may have been
+ * started with a stack that is too small for it. `limit` is what they were. 0
+ * or -errno.
+ */
+int mm_take_limits(struct rlimit limit[MM_LIMITS]);
 /* All of them: AS, DATA, STACK, MEMLOCK. */
 void mm_get_limits(mm_t *mm, struct rlimit limit[MM_LIMITS]);
 void mm_set_rlimit(mm_t *mm, int resource, const struct rlimit *limit);

@@ -35,13 +35,11 @@ static uint8_t *map(size_t len, int prot, int flags, int fd)
 
 static const struct timespec soon = {.tv_nsec = 1000};
 
-static void test_errors(void)
+static void test_wait_errors(void)
 {
     const struct timespec bad = {.tv_nsec = 1000000000};
     static word_t word;
     uint8_t *none = map(0x3000, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-    uint8_t *lazy = map(0x3000, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-    unsigned char present = 1;
 
     fails(futex(&word, FUTEX_WAIT | PRIVATE, 1, NULL, NULL, 0), EAGAIN,
           "another value");
@@ -60,6 +58,16 @@ static void test_errors(void)
     fails(futex(none, FUTEX_WAIT, 0, NULL, NULL, 0), EFAULT, "no access");
     fails(futex(none, FUTEX_WAIT | PRIVATE, 0, NULL, NULL, 0), EFAULT,
           "no access, private");
+    munmap(none, 0x3000);
+}
+
+static void test_errors(void)
+{
+    static word_t word;
+    uint8_t *none = map(0x3000, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    uint8_t *lazy = map(0x3000, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    unsigned char present = 1;
+
     fails(futex(none, FUTEX_WAKE, 1, NULL, NULL, 0), EFAULT,
           "a shared futex is looked for");
     is(futex(none, FUTEX_WAKE | PRIVATE, 1, NULL, NULL, 0), 0,
@@ -388,6 +396,7 @@ static void test_waitv(void)
 
 int main(void)
 {
+    test_wait_errors();
     test_errors();
     test_read_only();
     test_wake();

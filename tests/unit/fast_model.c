@@ -276,7 +276,7 @@ static uint64_t rnd(guest_t *g, uint64_t most)
     g->random ^= g->random << 13;
     g->random ^= g->random >> 7;
     g->random ^= g->random << 17;
-    return g->random % most;
+    return most ? g->random % most : 0;
 }
 
 /* --- mappings ------------------------------------------------------------ */
