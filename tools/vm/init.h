@@ -89,6 +89,9 @@ typedef struct {
 
 void pump_start(pump_t *pump, int from, int to);
 bool pump_done(const pump_t *pump);
+/* No more bytes: what was taken in and not passed on counts as not moved, since
+ * whoever counts at the other end waits for as many. */
+void pump_cut(pump_t *pump);
 /* Fills in the one poll entry the pump waits for (fd -1 if none). */
 struct pollfd;
 void pump_poll(const pump_t *pump, struct pollfd *entry);

@@ -87,7 +87,7 @@ bool job_message(const char *message)
         if (job_pid && (fd == 1 || fd == 2) && pumps[fd].from >= 0 &&
             pumps[fd].from != master) {
             close(pumps[fd].from);
-            pumps[fd].from = pumps[fd].to = -1;
+            pump_cut(&pumps[fd]);
         }
         return true;
     }

@@ -15,6 +15,13 @@ void pump_start(pump_t *pump, int from, int to)
     pump->head = pump->tail = 0;
 }
 
+void pump_cut(pump_t *pump)
+{
+    pump->moved -= pump->tail - pump->head;
+    pump->head = pump->tail = 0;
+    pump->from = pump->to = -1;
+}
+
 bool pump_done(const pump_t *pump)
 {
     return pump->to < 0 || (pump->from < 0 && pump->head == pump->tail);
@@ -67,7 +74,7 @@ static void pump_flush(pump_t *pump)
     if (done >= 0)
         pump->head += (size_t) done;
     else if (errno != EAGAIN && errno != EINTR)
-        pump->from = pump->to = -1; /* the reader has gone */
+        pump_cut(pump); /* the reader has gone */
 }
 
 void pump_move(pump_t *pump)
