@@ -24,6 +24,27 @@
     .quad shim_writable - SHIM_VA
     .quad shim_end - SHIM_VA
 
+/* --- x2 to x19, which C may change or the way in uses, and x20 to x29; stp
+ * saves, ldp loads */
+    .macro caller_saved op, base
+    \op x2, x3, [\base, #FRAME_X + 16]
+    \op x4, x5, [\base, #FRAME_X + 32]
+    \op x6, x7, [\base, #FRAME_X + 48]
+    \op x8, x9, [\base, #FRAME_X + 64]
+    \op x10, x11, [\base, #FRAME_X + 80]
+    \op x12, x13, [\base, #FRAME_X + 96]
+    \op x14, x15, [\base, #FRAME_X + 112]
+    \op x16, x17, [\base, #FRAME_X + 128]
+    \op x18, x19, [\base, #FRAME_X + 144]
+    .endm
+    .macro callee_saved op, base
+    \op x20, x21, [\base, #FRAME_X + 160]
+    \op x22, x23, [\base, #FRAME_X + 176]
+    \op x24, x25, [\base, #FRAME_X + 192]
+    \op x26, x27, [\base, #FRAME_X + 208]
+    \op x28, x29, [\base, #FRAME_X + 224]
+    .endm
+
 /* --- exceptions that EL0 may cause: save and ring */
     .macro from_el0 exit
     .balign 128
@@ -80,21 +101,9 @@ shim_vectors:
 
     .balign 128
 save:
-    stp x2, x3, [sp, #FRAME_X + 16]
-    stp x4, x5, [sp, #FRAME_X + 32]
-    stp x6, x7, [sp, #FRAME_X + 48]
-    stp x8, x9, [sp, #FRAME_X + 64]
-    stp x10, x11, [sp, #FRAME_X + 80]
-    stp x12, x13, [sp, #FRAME_X + 96]
-    stp x14, x15, [sp, #FRAME_X + 112]
-    stp x16, x17, [sp, #FRAME_X + 128]
-    stp x18, x19, [sp, #FRAME_X + 144]
+    caller_saved stp, sp
 save_rest:
-    stp x20, x21, [sp, #FRAME_X + 160]
-    stp x22, x23, [sp, #FRAME_X + 176]
-    stp x24, x25, [sp, #FRAME_X + 192]
-    stp x26, x27, [sp, #FRAME_X + 208]
-    stp x28, x29, [sp, #FRAME_X + 224]
+    callee_saved stp, sp
     mrs x1, sp_el0
     stp x30, x1, [sp, #FRAME_X + 240]
     mrs x2, elr_el1
@@ -154,15 +163,7 @@ fast:
     ldr w1, [x1, #FAST_ON]
     mov w0, #FRAME_EXIT_SYNC
     cbz w1, save
-    stp x2, x3, [sp, #FRAME_X + 16]
-    stp x4, x5, [sp, #FRAME_X + 32]
-    stp x6, x7, [sp, #FRAME_X + 48]
-    stp x8, x9, [sp, #FRAME_X + 64]
-    stp x10, x11, [sp, #FRAME_X + 80]
-    stp x12, x13, [sp, #FRAME_X + 96]
-    stp x14, x15, [sp, #FRAME_X + 112]
-    stp x16, x17, [sp, #FRAME_X + 128]
-    stp x18, x19, [sp, #FRAME_X + 144]
+    caller_saved stp, sp
     str x30, [sp, #FRAME_X + 240]
     mov x0, sp
     cmp w8, #FAST_NR_MMAP
@@ -232,11 +233,7 @@ panic:
     stp x12, x13, [x17, #FRAME_X + 96]
     stp x14, x15, [x17, #FRAME_X + 112]
     stp x18, x19, [x17, #FRAME_X + 144]
-    stp x20, x21, [x17, #FRAME_X + 160]
-    stp x22, x23, [x17, #FRAME_X + 176]
-    stp x24, x25, [x17, #FRAME_X + 192]
-    stp x26, x27, [x17, #FRAME_X + 208]
-    stp x28, x29, [x17, #FRAME_X + 224]
+    callee_saved stp, x17
     mov x2, sp
     stp x30, x2, [x17, #FRAME_X + 240]
     mrs x2, elr_el1
