@@ -10,7 +10,7 @@ fuzz_sources = $(shell sed -n 's|^/\* sources: *\(.*\) \*/.*|\1|p' \
 	tests/fuzz/$1.c)
 
 define fuzz_program
-build/fuzz/$1: tests/fuzz/$1.c $(call fuzz_sources,$1) $(wildcard src/*/*.h)
+build/fuzz/$1: tests/fuzz/$1.c $(call fuzz_sources,$1) $(wildcard src/*/*.h) tests/fuzz/fuzz.h
 	@mkdir -p $$(@D)
 	clang $$(FUZZ_FLAGS) -o $$@ $$(filter %.c,$$^)
 endef

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "sys/call.h"
 #include "sys/procfs_view.h"
 
@@ -19,16 +20,6 @@
 #define PAGES 8
 #define HOLE  5
 #define LOW   1024
-
-#define CHECK(condition)                                        \
-    do {                                                        \
-        if (!(condition)) {                                     \
-            fprintf(stderr, "does not hold: %s\n", #condition); \
-            abort();                                            \
-        }                                                       \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Each page apart, so that ASan sees what runs past one. */
 static uint8_t *page[PAGES];

@@ -8,19 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "proc/elf.h"
 
 #define TASK_SIZE (1UL << 46)
-
-#define CHECK(condition)                                        \
-    do {                                                        \
-        if (!(condition)) {                                     \
-            fprintf(stderr, "does not hold: %s\n", #condition); \
-            abort();                                            \
-        }                                                       \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* offset + len lies in the file. 128 bits, so that nothing can wrap. */
 static int in_file(uint64_t offset, uint64_t len, uint64_t file_size)
